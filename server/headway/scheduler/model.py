@@ -1,0 +1,429 @@
+"""What the scheduler speaks about: jobs, tasks, steps, outcomes and events.
+
+Descriptions (`Job`, `Task`, `Step`) are frozen and say what is wanted; they hold no state. Views and outcomes say what
+became of it. This room knows no clock, no asyncio and no executor.
+
+Units: seconds (`_s`), MiB (`_mb`), cores as fractions. Instants named `_at_s` are on the scheduler's monotonic clock.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+
+class Priority(enum.IntEnum):
+    """How urgent work is; lower is more urgent. On the wire it is the name."""
+
+    CRITICAL = 0
+    HIGH = 1
+    NORMAL = 2
+    LOW = 3
+    BATCH = 4
+
+
+class TaskKind(enum.StrEnum):
+    """What a task mostly does; decides where a bare `call` runs: worker process, thread, thread, loop."""
+
+    CPU_BOUND = "cpu_bound"
+    IO_BOUND = "io_bound"
+    MIXED = "mixed"
+    COROUTINE = "coroutine"
+
+
+class StepKind(enum.StrEnum):
+    """Where a step runs: inline on the loop, as a coroutine, in a thread, in a worker process."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+class JobState(enum.StrEnum):
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+class TaskState(enum.StrEnum):
+    PENDING = "PENDING"
+    READY = "READY"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    SKIPPED = "SKIPPED"
+
+
+class StepState(enum.StrEnum):
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+
+
+class ErrorKind(enum.StrEnum):
+    """Classes of failure by what a caller can do about them; see `retry.classify`."""
+
+    NETWORK = "network_error"
+    TIMEOUT = "timeout"
+    SERVICE_UNAVAILABLE = "service_unavailable"
+    RATE_LIMITED = "rate_limited"
+    RESOURCE_BUSY = "resource_busy"
+    UNKNOWN = "unknown"
+    INVALID_INPUT = "invalid_input"
+    AUTH_FAILED = "auth_failed"
+    PERMISSION_DENIED = "permission_denied"
+    NOT_FOUND = "not_found"
+    DATA_CORRUPTION = "data_corruption"
+    OUT_OF_MEMORY = "out_of_memory"
+    WORKER_DIED = "worker_died"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+
+
+class OnTaskFailure(enum.StrEnum):
+    """A job's policy: go on with what does not depend on it, start nothing new, or pause the job."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+    PAUSE = "pause"
+
+
+class OnStepFailure(enum.StrEnum):
+    FAIL = "fail"
+    SKIP = "skip"
+    RETRY = "retry"
+
+
+class OnTimeout(enum.StrEnum):
+    """WARN is for soft timeouts only, FAIL for hard ones only."""
+
+    WARN = "warn"
+    FAIL = "fail"
+    SKIP = "skip"
+    RETRY = "retry"
+    FALLBACK = "fallback"
+
+
+class Jitter(enum.StrEnum):
+    PROPORTIONAL = "proportional"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """What a task holds while one of its steps runs."""
+
+    cpu_cores: float = 1.0
+    memory_mb: float = 256.0
+    gpu_count: int = 0
+    gpu_memory_mb: float = 0.0
+    longest_run_s: float = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """When and how often a failed task is tried again. `max_retries` None: by priority."""
+
+    max_retries: int | None = None
+    base_s: float = 1.0
+    factor: float = 2.0
+    cap_s: float = 60.0
+    jitter: Jitter = Jitter.PROPORTIONAL
+    jitter_share: float = 0.1
+    # The outside thing that fails (an endpoint, a tool): retry budget and circuit breaker are kept per dependency.
+    dependency: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeoutPolicy:
+    """Limits of one attempt, counted from its start (`queue_s` from when the task became ready).
+
+    `fallback` is a value, or a function without arguments that gives one.
+    """
+
+    soft_s: float | None = None
+    hard_s: float | None = None
+    queue_s: float | None = None
+    heartbeat_s: float | None = None
+    on_soft: OnTimeout = OnTimeout.WARN
+    on_hard: OnTimeout = OnTimeout.FAIL
+    fallback: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """An atomic action. `call(*args, **kwargs)`; `current_step()` inside gives its `StepContext`.
+
+    For `StepKind.PROCESS` the call must be importable by name and its arguments picklable.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kind: StepKind = StepKind.ASYNC
+    timeout_s: float | None = None
+    on_failure: OnStepFailure = OnStepFailure.FAIL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A part of a job that can be scheduled alone: either `steps`, or one bare `call`."""
+
+    name: str
+    call: Callable[..., Any] | None = None
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    kind: TaskKind = TaskKind.COROUTINE
+    depends_on: tuple[str, ...] = ()  # names of tasks of the same job
+    requirement: Requirement = Requirement()
+    priority: Priority | None = None  # None: the job's
+    retry: RetryPolicy = RetryPolicy()
+    timeout: TimeoutPolicy = TimeoutPolicy()
+    deadline_at_s: float | None = None  # absolute; a step that cannot be paid for any more is not started
+    run_anyway: bool = False  # also when something it depends on failed
+    affinity: Hashable | None = None  # prefers the worker that last ran this
+    weight: float = 1.0  # share of the job's progress
+
+
+TaskSource: TypeAlias = Sequence[Task] | AsyncIterator[Task]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A person's whole intent. `tasks` may be an async iterator: then they are fed lazily, `window` at a time."""
+
+    type: str
+    title: str
+    tasks: TaskSource
+    priority: Priority = Priority.NORMAL
+    job_id: str | None = None  # None: one is made
+    context: Mapping[str, Any] = field(default_factory=dict)
+    on_task_failure: OnTaskFailure = OnTaskFailure.CONTINUE
+    supersede_key: Hashable | None = None  # a newer job with the same key ends this one
+    share_key: Hashable | None = None  # an equal job in flight is joined instead of run again
+    total: float | None = None  # weight of all tasks, where a lazy source knows it
+    window: int = 64
+    durable: str | None = None  # name of a registered factory that makes the job anew after a restart
+    durable_args: Mapping[str, Any] = field(default_factory=dict)  # JSON values
+    visible: bool = True  # False: the host's own short work; no JobChanged/JobProgressed events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why something did not succeed, as data: it travels between processes and to disk."""
+
+    kind: ErrorKind
+    message: str
+    type_name: str = ""
+    traceback: str = ""
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a task ended. `fallback`: the value is the policy's; `partial`: the value is what was reported so far."""
+
+    state: TaskState
+    value: Any = None
+    error: Failure | None = None
+    fallback: bool = False
+    partial: bool = False
+    attempts: int = 0
+    waited_s: float = 0.0
+    ran_s: float = 0.0  # last attempt, without pauses
+    started_at_s: float | None = None  # first attempt
+    finished_at_s: float | None = None
+    pid: int | None = None  # process that ran its last step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome:
+    """How a job ended; `results` by task name (of a lazily fed job the newest 1,000)."""
+
+    job_id: str
+    state: JobState
+    results: Mapping[str, Outcome]
+    error: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    name: str
+    state: StepState
+    ran_s: float | None = None
+    error: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
+    task_id: str
+    job_id: str
+    name: str
+    priority: Priority
+    state: TaskState
+    depends_on: tuple[str, ...]
+    waited_s: float | None
+    ran_s: float | None
+    attempt: int
+    error: Failure | None
+    steps: tuple[StepView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job as it stands. At most `limit` tasks are listed; `truncated` says that there are more."""
+
+    job_id: str
+    type: str
+    title: str
+    priority: Priority
+    state: JobState
+    progress: float | None  # 0..1, None where the total is not known
+    done: int
+    total: int | None
+    created_at_s: float
+    started_at_s: float | None
+    finished_at_s: float | None
+    attempt: int
+    error: Failure | None
+    tasks: tuple[TaskView, ...]
+    truncated: bool
+
+
+# ---- events ---------------------------------------------------------------------------------------------------------
+# Emitted by the engine after each change, in order. Subscribers run on the loop and must return at once.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobChanged(Event):
+    """A visible job was created or changed its state (`previous` None at creation)."""
+
+    job_id: str
+    state: JobState
+    previous: JobState | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgressed(Event):
+    job_id: str
+    done: int
+    total: int | None
+    progress: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskQueued(Event):
+    job_id: str
+    task_id: str
+    name: str
+    priority: Priority
+    visible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStarted(Event):
+    job_id: str
+    task_id: str
+    name: str
+    priority: Priority
+    attempt: int
+    waited_s: float
+    visible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEnded(Event):
+    """`slot` names the executor's slot for a timeline: "loop", "thread-3", "background-1"."""
+
+    job_id: str
+    task_id: str
+    task_name: str
+    name: str
+    priority: Priority
+    state: StepState
+    started_at_s: float
+    ran_s: float
+    slot: str
+    pid: int | None
+    error: Failure | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRetrying(Event):
+    job_id: str
+    task_id: str
+    priority: Priority
+    attempt: int
+    delay_s: float
+    error: Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTimedOut(Event):
+    job_id: str
+    task_id: str
+    priority: Priority
+    hard: bool
+    limit_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnded(Event):
+    job_id: str
+    task_id: str
+    name: str
+    priority: Priority
+    outcome: Outcome
+    visible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMoved(Event):
+    """A waiting task's level changed: by the caller, by age, by demotion or by inheritance."""
+
+    job_id: str
+    task_id: str
+    previous: Priority
+    priority: Priority
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PausedChanged(Event):
+    priorities: tuple[Priority, ...]
+    reason: str | None  # "user", "battery", "memory", "cpu"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerChanged(Event):
+    """A worker process was started, ended as asked, died, or was killed."""
+
+    pid: int
+    role: str
+    change: str  # "started" | "ended" | "died" | "killed"
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopStalled(Event):
+    """The event loop did not turn for `stalled_s`; `culprit` names what ran."""
+
+    stalled_s: float
+    culprit: str
