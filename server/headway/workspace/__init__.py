@@ -1,0 +1,1 @@
+"""What the files say: documents, the listing, the index and its store."""

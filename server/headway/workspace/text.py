@@ -1,0 +1,185 @@
+"""Positions in text, edits of it, and text that stays cheap to edit when it is long.
+
+Columns and offsets count Unicode code points; UTF-16 and UTF-8 units stay in `lsp/convert.py`. Lines end as the
+Language Server Protocol says: at LF, CRLF or a lone CR. This room knows no documents, no disk and no protocol.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+# An edit copies one block, so a block is long enough to keep the list of blocks short and short enough to copy at once.
+_BLOCK_LENGTH = 32_768
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place between two code points: zero-based line, and code points since the line's start."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Range:
+    """From `start` up to and without `end`."""
+
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Put `text` in the place of `range`; `range` None means the whole text."""
+
+    range: Range | None
+    text: str
+
+
+class _Block:
+    """A stretch of whole lines; only the last block of a text may end without a line end."""
+
+    __slots__ = ("_starts", "line_ends", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        carriage_returns = text.count("\r")
+        self.line_ends = text.count("\n") + (carriage_returns - text.count("\r\n") if carriage_returns else 0)
+        self._starts: list[int] | None = None
+
+    @property
+    def starts(self) -> list[int]:
+        """Offsets at which lines start; the last is where the line behind the last line end would start."""
+        if self._starts is None:
+            self._starts = [0, *(found.end() for found in _LINE_END.finditer(self.text))]
+        return self._starts
+
+
+class Text:
+    """Immutable text: lines, positions and edits, each at the cost of one block and not of the whole text."""
+
+    __slots__ = ("_blocks", "_joined", "_lines_before", "_offsets")
+
+    def __init__(self, text: str = "") -> None:
+        self._adopt(_cut(text))
+        self._joined: str | None = text
+
+    def _adopt(self, blocks: tuple[_Block, ...]) -> None:
+        self._blocks = blocks
+        self._offsets = list(accumulate((len(block.text) for block in blocks), initial=0))
+        self._lines_before = list(accumulate((block.line_ends for block in blocks), initial=0))
+
+    def __str__(self) -> str:
+        if self._joined is None:
+            self._joined = "".join(block.text for block in self._blocks)
+        return self._joined
+
+    def __len__(self) -> int:
+        """Code points in the text."""
+        return self._offsets[-1]
+
+    @property
+    def line_count(self) -> int:
+        """Lines in the text, at least 1: behind a last line end there is one more, empty line."""
+        return self._lines_before[-1] + 1
+
+    def line(self, number: int) -> str:
+        """Return the line without its line end; empty where there is no such line."""
+        if not 0 <= number < self.line_count:
+            return ""
+        block, start, end = self._line_place(number)
+        return block.text[start:end]
+
+    def offset_at(self, position: Position) -> int:
+        """Return the offset of a position in code points; what lies outside of the text is moved to the nearest end.
+
+        A column behind the end of its line means the end of the line, as the protocol has it.
+        """
+        index, within = self._place(position)
+        return self._offsets[index] + within
+
+    def position_at(self, offset: int) -> Position:
+        """Return the position of an offset in code points, which is moved into the text first."""
+        offset = min(max(offset, 0), len(self))
+        index = min(bisect_right(self._offsets, offset) - 1, len(self._blocks) - 1)
+        within = offset - self._offsets[index]
+        starts = self._blocks[index].starts
+        line = bisect_right(starts, within) - 1
+        return Position(self._lines_before[index] + line, within - starts[line])
+
+    def slice(self, range_: Range) -> str:
+        """Return the text of a range."""
+        first, start = self._place(min(range_.start, range_.end))
+        last, end = self._place(max(range_.start, range_.end))
+        if first == last:
+            return self._blocks[first].text[start:end]
+        middle = "".join(block.text for block in self._blocks[first + 1 : last])
+        return self._blocks[first].text[start:] + middle + self._blocks[last].text[:end]
+
+    def apply(self, edits: Iterable[Edit]) -> Text:
+        """Return the text after the edits, each applied to what the one before it left."""
+        text = self
+        for edit in edits:
+            text = Text(edit.text) if edit.range is None else text._replaced(edit.range, edit.text)
+        return text
+
+    def _replaced(self, range_: Range, new: str) -> Text:
+        first, start = self._place(min(range_.start, range_.end))
+        last, end = self._place(max(range_.start, range_.end))
+        merged = self._blocks[first].text[:start] + new + self._blocks[last].text[end:]
+        # CR at the end of the block before and LF at the start of this one have become one line end.
+        if first > 0 and merged.startswith("\n") and self._blocks[first - 1].text.endswith("\r"):
+            first -= 1
+            merged = self._blocks[first].text + merged
+        text = Text.__new__(Text)
+        text._joined = None
+        text._adopt(self._blocks[:first] + _cut(merged) + self._blocks[last + 1 :])
+        return text
+
+    def _place(self, position: Position) -> tuple[int, int]:
+        """Return the block of a position and the offset within it."""
+        if position.line < 0:
+            return 0, 0
+        if position.line >= self.line_count:
+            last = len(self._blocks) - 1
+            return last, len(self._blocks[last].text)
+        index = self._block_of_line(position.line)
+        _, start, end = self._line_place(position.line)
+        return index, min(max(start + position.column, start), end)
+
+    def _block_of_line(self, number: int) -> int:
+        return min(bisect_right(self._lines_before, number) - 1, len(self._blocks) - 1)
+
+    def _line_place(self, number: int) -> tuple[_Block, int, int]:
+        index = self._block_of_line(number)
+        block = self._blocks[index]
+        starts = block.starts
+        within = number - self._lines_before[index]
+        start = starts[within]
+        if within + 1 >= len(starts):
+            return block, start, len(block.text)
+        end = starts[within + 1] - 1
+        if end > start and block.text[end] == "\n" and block.text[end - 1] == "\r":
+            end -= 1
+        return block, start, end
+
+
+def _cut(text: str) -> tuple[_Block, ...]:
+    """Cut into blocks behind line ends; a line longer than a block stays whole."""
+    if len(text) <= 2 * _BLOCK_LENGTH:
+        return (_Block(text),)
+    blocks = []
+    start = 0
+    while len(text) - start > 2 * _BLOCK_LENGTH:
+        found = _LINE_END.search(text, start + _BLOCK_LENGTH)
+        if found is None:
+            break
+        blocks.append(_Block(text[start : found.end()]))
+        start = found.end()
+    blocks.append(_Block(text[start:]))
+    return tuple(blocks)

@@ -1,0 +1,78 @@
+"""File URIs and paths, in both directions, and what makes two spellings of a URI the same document.
+
+Pure: nothing here asks the disk. `windows` is a parameter so that both kinds of path are tried on any machine.
+"""
+
+from __future__ import annotations
+
+import ntpath
+import os
+import posixpath
+import re
+from urllib.parse import quote, unquote, urlsplit
+
+_WINDOWS = os.name == "nt"
+_DRIVE = re.compile(r"^/?([A-Za-z]):(?=$|[/\\])")
+
+
+def uri_to_path(uri: str, *, windows: bool = _WINDOWS) -> str | None:
+    """Return the path that a `file:` URI names, None for any other scheme and for what is no URI.
+
+    A host becomes the server of a UNC path; on POSIX it is kept as the `//server/` in front.
+    """
+    scheme, _, rest = uri.partition(":")
+    if scheme.lower() != "file":
+        return None
+    host, path = "", rest
+    if rest.startswith("//"):
+        host, slash, tail = rest[2:].partition("/")
+        path = slash + tail
+    path = unquote(path.split("?", 1)[0].split("#", 1)[0], errors="surrogateescape")
+    host = unquote(host)
+    if "\0" in path or not path:
+        return None
+    if host and host.lower() != "localhost":
+        path = f"//{host}{path}"
+    if not windows:
+        return path
+    drive = _DRIVE.match(path)
+    if drive:
+        path = f"{drive.group(1).upper()}:{path[drive.end() :] or '/'}"
+    return path.replace("/", "\\")
+
+
+def path_to_uri(path: str, *, windows: bool = _WINDOWS) -> str:
+    """Return the `file:` URI of an absolute path, spelled as VS Code spells it."""
+    if windows:
+        path = path.replace("\\", "/")
+        drive = _DRIVE.match(path)
+        if drive:
+            return f"file:///{drive.group(1).lower()}%3A{_quoted(path[drive.end() :])}"
+    if path.startswith("//") and not path.startswith("///"):
+        host, _, tail = path[2:].partition("/")
+        return f"file://{quote(host)}/{_quoted(tail)}"
+    return f"file://{_quoted(path)}"
+
+
+def identity(uri: str, *, windows: bool = _WINDOWS) -> str:
+    """Return a key that is equal for two spellings of the same document.
+
+    Percent signs, `.` and `..`, doubled slashes and, on Windows, the case of the path are spelling; the scheme of what
+    is no file is not.
+    """
+    path = uri_to_path(uri, windows=windows)
+    if path is None:
+        scheme = urlsplit(uri).scheme if len(uri) < 10_000 else ""
+        return uri if not scheme else scheme.lower() + uri[len(scheme) :]
+    if windows:
+        return ntpath.normcase(ntpath.normpath(path))
+    return posixpath.normpath(path)
+
+
+def path_identity(path: str, *, windows: bool = _WINDOWS) -> str:
+    """Return the `identity` of the document at an absolute path."""
+    return ntpath.normcase(ntpath.normpath(path)) if windows else posixpath.normpath(path)
+
+
+def _quoted(path: str) -> str:
+    return quote(path.encode("utf-8", "surrogateescape"), safe="/-._~!$&'()*+,;=@")
