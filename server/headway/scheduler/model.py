@@ -11,7 +11,15 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+# One shared empty mapping: a hundred thousand queued tasks do not carry an empty dict each.
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[str, Any]:
+    return _NOTHING
 
 
 class Priority(enum.IntEnum):
@@ -170,7 +178,7 @@ class Step:
     name: str
     call: Callable[..., Any]
     args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, Any] = field(default_factory=_nothing)
     kind: StepKind = StepKind.ASYNC
     timeout_s: float | None = None
     on_failure: OnStepFailure = OnStepFailure.FAIL
@@ -183,7 +191,7 @@ class Task:
     name: str
     call: Callable[..., Any] | None = None
     args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, Any] = field(default_factory=_nothing)
     steps: tuple[Step, ...] = ()
     kind: TaskKind = TaskKind.COROUTINE
     depends_on: tuple[str, ...] = ()  # names of tasks of the same job
@@ -209,14 +217,14 @@ class Job:
     tasks: TaskSource
     priority: Priority = Priority.NORMAL
     job_id: str | None = None  # None: one is made
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=_nothing)
     on_task_failure: OnTaskFailure = OnTaskFailure.CONTINUE
     supersede_key: Hashable | None = None  # a newer job with the same key ends this one
     share_key: Hashable | None = None  # an equal job in flight is joined instead of run again
     total: float | None = None  # weight of all tasks, where a lazy source knows it
     window: int = 64
     durable: str | None = None  # name of a registered factory that makes the job anew after a restart
-    durable_args: Mapping[str, Any] = field(default_factory=dict)  # JSON values
+    durable_args: Mapping[str, Any] = field(default_factory=_nothing)  # JSON values
     visible: bool = True  # False: the host's own short work; no JobChanged/JobProgressed events
 
 
@@ -300,6 +308,78 @@ class JobView:
     error: Failure | None
     tasks: tuple[TaskView, ...]
     truncated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How many tasks of a priority wait (ready, paused or waiting for a retry) and how many run."""
+
+    queued: int = 0
+    running: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceView:
+    """Of a resource: what there is, what running tasks hold, and what is kept free for CRITICAL work."""
+
+    total: float
+    used: float
+    reserved: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningView:
+    """A running task; `stuck` when it was ended but what it runs will not stop."""
+
+    task_id: str
+    job_id: str
+    name: str
+    priority: Priority
+    elapsed_s: float
+    visible: bool
+    stuck: bool = False
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerView:
+    """A worker process. `restarts` counts its predecessors on the same slot that died or were killed."""
+
+    pid: int
+    role: str
+    busy: bool
+    rss_mb: float | None
+    restarts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PressureView:
+    """How hard the machine is used, as shares 0..1; None where it cannot be told."""
+
+    cpu: float | None = None
+    memory: float | None = None
+    gpu: float | None = None
+    on_battery: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The scheduler as it stands. `running` lists at most 20, most urgent first; `jobs` the visible ones in flight.
+
+    `resources` has the keys "cpuCores", "memoryMb", "gpuCount" and "gpuMemoryMb". `stuck` counts runs that were
+    ended but hold their slot because they will not stop.
+    """
+
+    at_s: float
+    depths: Mapping[Priority, Depth]
+    running: tuple[RunningView, ...]
+    jobs: tuple[JobView, ...]
+    resources: Mapping[str, ResourceView]
+    paused: tuple[Priority, ...]
+    pause_reason: str | None
+    pressure: PressureView
+    workers: tuple[WorkerView, ...]
+    stuck: int
 
 
 # ---- events ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,95 @@
+"""How a scheduler behaves: every number of the specification, with its default."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headway.scheduler.model import Priority
+
+
+class OnBattery(enum.StrEnum):
+    """What background work does on battery: stand still, run one task at a time, or go on."""
+
+    PAUSE = "pause"
+    SLOW = "slow"
+    IGNORE = "ignore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryDefaults:
+    """Retries of a priority where the caller's `RetryPolicy.max_retries` says nothing.
+
+    `base_s` stretches or shortens the policy's own backoff by `stretch`.
+    """
+
+    max_retries: int
+    stretch: float
+
+
+def _retries() -> Mapping[Priority, RetryDefaults]:
+    return {
+        Priority.CRITICAL: RetryDefaults(max_retries=1, stretch=0.05),
+        Priority.HIGH: RetryDefaults(max_retries=1, stretch=0.2),
+        Priority.NORMAL: RetryDefaults(max_retries=2, stretch=1.0),
+        Priority.LOW: RetryDefaults(max_retries=3, stretch=1.0),
+        Priority.BATCH: RetryDefaults(max_retries=3, stretch=2.0),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerConfig:
+    """Defaults are the specification's. A mechanism is off with the value that its line names.
+
+    Sizes: None means what the machine has. Shares are of 1.
+    """
+
+    cpu_cores: float | None = None
+    memory_mb: float | None = None
+    memory_share: float = 0.8  # of what the machine has, where `memory_mb` says nothing
+    # Kept free for CRITICAL work; None: a quarter of the cores (0.25 to 1) and 256 MiB (at most a tenth).
+    reserved_cpu_cores: float | None = None
+    reserved_memory_mb: float | None = None
+    queue_capacity: int = 20_000
+    remembered_jobs: int = 200
+    remembered_results: int = 1_000  # of a lazily fed job
+    cancel_grace_s: float = 0.1
+    quanta_s: tuple[float, float, float, float, float] = (0.01, 0.02, 0.05, 0.1, 0.2)
+    sink_after_quanta: int = 3
+    rise_after_s: float = 5.0  # math.inf: no ageing
+    batch_share: float = 0.05  # of one core; 0: none
+    batch_credit_cap_s: float = 0.5  # the largest claim that BATCH can save up, in core seconds
+    batch_due_s: float = 0.05  # the claim at which BATCH goes next
+    reserve_after_s: float = 0.2  # a blocked task has room kept for it after this wait; math.inf: never
+    preempt: bool = True  # at step boundaries
+    hold_background_for_critical: bool = True
+    fair_shares: bool = True  # between the jobs of LOW and of BATCH
+    on_battery: OnBattery = OnBattery.SLOW
+    cpu_high: float = 0.9
+    cpu_low: float = 0.7
+    memory_high: float = 0.9
+    memory_low: float = 0.8
+    gpu_high: float = 0.95
+    gpu_low: float = 0.85
+    retries: Mapping[Priority, RetryDefaults] = field(default_factory=_retries)
+    step_retries: int = 2  # repetitions of a step whose `on_failure` is RETRY
+    retry_budget_share: float = 0.1  # of a dependency's requests; math.inf: no budget
+    retry_budget_floor: int = 3  # retries that are always possible at first
+    breaker_failures: int = 5  # in a row, until a dependency is left alone
+    breaker_open_s: float = 15.0
+    quarantine_after_deaths: int = 2
+    shed_after_s: float = math.inf  # LOW and BATCH submissions are refused while HIGH work waits longer than this
+    stall_report_s: float = 0.1  # the loop watchdog; math.inf: none
+
+    def __post_init__(self) -> None:
+        for low, high in (
+            (self.cpu_low, self.cpu_high),
+            (self.memory_low, self.memory_high),
+            (self.gpu_low, self.gpu_high),
+        ):
+            if not 0 <= low <= high:
+                raise ValueError(f"a low mark of {low:g} is above its high mark of {high:g}")
+        if self.queue_capacity < 1:
+            raise ValueError("queue_capacity is at least 1")
