@@ -1,0 +1,118 @@
+"""Our values and LSP's JSON, in both directions. Columns leave and enter code points here, and nowhere else."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from headway.session.arguments import Arguments
+from headway.workspace.text import Edit, Position, Range, Text
+
+Json: TypeAlias = dict[str, Any]
+# Gives a line's text by its number; what converts a range of a document needs no more of it.
+Lines: TypeAlias = Callable[[int], str]
+
+# Beyond this LSP's `uinteger` ends.
+_MAX_UINT = 2**31 - 1
+
+
+class Encoding(enum.StrEnum):
+    """How the client counts columns."""
+
+    UTF8 = "utf-8"
+    UTF16 = "utf-16"
+    UTF32 = "utf-32"
+
+
+def negotiate(offered: object) -> Encoding:
+    """Choose the position encoding: the first that the client offers and we know; UTF-16 where it offers none."""
+    if isinstance(offered, list):
+        for name in offered:
+            if name in set(Encoding):
+                return Encoding(name)
+    return Encoding.UTF16
+
+
+def units_before(line: str, column: int, encoding: Encoding) -> int:
+    """Return how many units of the encoding the first `column` code points of a line take."""
+    head = line[: max(column, 0)]
+    if encoding is Encoding.UTF32 or head.isascii():
+        return len(head)
+    if encoding is Encoding.UTF8:
+        return len(head.encode("utf-8", "surrogatepass"))
+    return len(head.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def column_at(line: str, units: int, encoding: Encoding) -> int:
+    """Return the code points before a column that is counted in units; one inside a character counts as before it.
+
+    What lies behind the end of the line is its end.
+    """
+    if encoding is Encoding.UTF32 or line.isascii():
+        return min(max(units, 0), len(line))
+    counted = 0
+    for column, character in enumerate(line):
+        size = _units_of(character, encoding)
+        if counted + size > units:
+            return column
+        counted += size
+    return len(line)
+
+
+def _units_of(character: str, encoding: Encoding) -> int:
+    point = ord(character)
+    if encoding is Encoding.UTF16:
+        return 2 if point > 0xFFFF else 1
+    return 1 if point < 0x80 else 2 if point < 0x800 else 3 if point < 0x10000 else 4
+
+
+class Converter:
+    """Converts positions for one conversation, whose encoding is settled at `initialize`."""
+
+    def __init__(self, encoding: Encoding = Encoding.UTF16) -> None:
+        self.encoding = encoding
+
+    def position_in(self, arguments: Arguments, lines: Lines) -> Position:
+        """Read a position of a document.
+
+        Raises:
+            InvalidArgumentError: It has no line or character, or they are no whole numbers.
+        """
+        line = arguments.integer("line", high=_MAX_UINT)
+        units = arguments.integer("character", high=_MAX_UINT)
+        return Position(line, column_at(lines(line), units, self.encoding))
+
+    def range_in(self, arguments: Arguments, lines: Lines) -> Range:
+        """Read a range of a document."""
+        return Range(self.position_in(arguments.inner("start"), lines), self.position_in(arguments.inner("end"), lines))
+
+    def changed(self, text: Text, changes: Arguments) -> Text:
+        """Apply the `contentChanges` of a `didChange`, each counted on what the one before it left."""
+        for change in changes.each("contentChanges"):
+            new = change.text("text")
+            range_ = self.range_in(change.inner("range"), text.line) if change.has("range") else None
+            text = text.apply((Edit(range_, new),))
+        return text
+
+    def position_out(self, position: Position, lines: Lines) -> Json:
+        """Write a position of a document."""
+        units = position.column and units_before(lines(position.line), position.column, self.encoding)
+        return {"line": position.line, "character": units}
+
+    def range_out(self, range_: Range, lines: Lines) -> Json:
+        """Write a range of a document."""
+        return {"start": self.position_out(range_.start, lines), "end": self.position_out(range_.end, lines)}
+
+    def edit_out(self, range_: Range, new_text: str, lines: Lines) -> Json:
+        """Write a TextEdit."""
+        return {"range": self.range_out(range_, lines), "newText": new_text}
+
+
+def dig(tree: object, *keys: str) -> Any:
+    """Return what stands under nested keys of JSON objects, None where any of them is missing."""
+    for key in keys:
+        if not isinstance(tree, Mapping):
+            return None
+        tree = tree.get(key)
+    return tree

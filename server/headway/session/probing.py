@@ -1,0 +1,221 @@
+"""Probes: jobs whose cost is known, so that scheduling can be tried from outside. Only with `--enable-probes`."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headway.scheduler.errors import StepError
+from headway.scheduler.model import (
+    ErrorKind,
+    Job,
+    JobOutcome,
+    OnStepFailure,
+    OnTaskFailure,
+    OnTimeout,
+    Outcome,
+    Priority,
+    Requirement,
+    RetryPolicy,
+    Step,
+    StepKind,
+    Task,
+    TimeoutPolicy,
+)
+from headway.session import probe_work
+from headway.session.arguments import Arguments
+from headway.session.ports import Submission
+
+# Kinds of failure that a caller may ask for; the others are the scheduler's own findings.
+_FAILURES = tuple(
+    kind
+    for kind in ErrorKind
+    if kind
+    not in (
+        ErrorKind.OUT_OF_MEMORY,
+        ErrorKind.WORKER_DIED,
+        ErrorKind.SUPERSEDED,
+        ErrorKind.CANCELLED,
+        ErrorKind.SKIPPED,
+    )
+)
+_JOB_KEYS = frozenset({"tasks", "onTaskFailure"})
+_TASK_KEYS = frozenset(
+    {
+        "name",
+        "kind",
+        "durationMs",
+        "steps",
+        "dependsOn",
+        "cpuCores",
+        "memoryMb",
+        "gpuCount",
+        "gpuMemoryMb",
+        "softTimeoutMs",
+        "hardTimeoutMs",
+        "onSoftTimeout",
+        "onHardTimeout",
+        "fallback",
+        "maxRetries",
+        "errorKind",
+        "failTimes",
+        "onStepFailure",
+    }
+)
+_MOST_TASKS = 20_000
+_MOST_STEPS = 10_000
+_LONGEST_MS = 86_400_000.0
+
+
+class ProbeKind(enum.StrEnum):
+    SLEEP = "sleep"
+    CPU = "cpu"
+    THREAD = "thread"
+    PROCESS = "process"
+    FAIL = "fail"
+    HANG = "hang"
+    MEMORY = "memory"
+    EXIT = "exit"
+
+
+class _SoftChoice(enum.StrEnum):
+    WARN = "warn"
+    SKIP = "skip"
+    RETRY = "retry"
+    FALLBACK = "fallback"
+
+
+class _HardChoice(enum.StrEnum):
+    FAIL = "fail"
+    SKIP = "skip"
+    RETRY = "retry"
+    FALLBACK = "fallback"
+
+
+class Probing:
+    """Makes jobs of type "probe". `wall_ms` turns the scheduler's instants into Unix milliseconds."""
+
+    def __init__(self, wall_ms: Callable[[float], float]) -> None:
+        self._wall_ms = wall_ms
+
+    def submission(self, arguments: Mapping[str, Any], *, title: str | None, priority: Priority | None) -> Submission:
+        """Describe the probe; see `JobSource.submission`."""
+        read = Arguments(arguments, "arguments")
+        read.only(_JOB_KEYS)
+        tasks = tuple(_task(each) for each in read.each("tasks", most=_MOST_TASKS))
+        if not tasks:
+            raise read.fail("tasks", "must hold at least one task")
+        job = Job(
+            type="probe",
+            title=title if title is not None else f"Probe {tasks[0].name}",
+            tasks=tasks,
+            priority=Priority.NORMAL if priority is None else priority,
+            on_task_failure=read.choice("onTaskFailure", OnTaskFailure, OnTaskFailure.CONTINUE),
+        )
+        return Submission(job=job, result=self._result)
+
+    def _result(self, outcome: JobOutcome) -> Mapping[str, Any]:
+        started = [name for name, task in outcome.results.items() if task.started_at_s is not None]
+        started.sort(key=lambda name: outcome.results[name].started_at_s or 0.0)
+        return {"order": started, "tasks": {name: self._task_result(task) for name, task in outcome.results.items()}}
+
+    def _task_result(self, task: Outcome) -> Mapping[str, Any]:
+        return {
+            "startedAt": None if task.started_at_s is None else self._wall_ms(task.started_at_s),
+            "finishedAt": None if task.finished_at_s is None else self._wall_ms(task.finished_at_s),
+            "waitMs": task.waited_s * 1000,
+            "runMs": task.ran_s * 1000,
+            "attempts": task.attempts,
+            "state": task.state.value,
+            "value": task.value,
+            "fallback": task.fallback,
+            "pid": task.pid,
+        }
+
+
+@dataclass(slots=True)
+class _Failing:
+    """A step that fails the first `times` times it runs, counted over all steps and attempts of its task."""
+
+    kind: ErrorKind
+    times: int
+
+    async def run(self, duration_s: float) -> str:
+        await asyncio.sleep(duration_s)
+        if self.times > 0:
+            self.times -= 1
+            raise StepError(self.kind, f"the probe failed as asked ({self.kind.value})")
+        return "succeeded"
+
+
+async def _sleep(duration_s: float) -> None:
+    await asyncio.sleep(duration_s)
+
+
+def _task(read: Arguments) -> Task:
+    read.only(_TASK_KEYS)
+    name = read.text("name")
+    kind = read.choice("kind", ProbeKind, ProbeKind.SLEEP)
+    memory_mb = read.number("memoryMb", 1.0)
+    step_count = read.integer("steps", 1, low=1, high=_MOST_STEPS)
+    step_s = read.number("durationMs", 10.0, high=_LONGEST_MS) / 1000 / step_count
+    call, step_kind, args = _work(read, kind, step_s, memory_mb)
+    on_failure = read.choice("onStepFailure", OnStepFailure, OnStepFailure.FAIL)
+    steps = tuple(
+        Step(name=f"{name} {n + 1}/{step_count}", call=call, args=args, kind=step_kind, on_failure=on_failure)
+        for n in range(step_count)
+    )
+    return Task(
+        name=name,
+        steps=steps,
+        depends_on=read.texts("dependsOn"),
+        requirement=Requirement(
+            cpu_cores=read.number("cpuCores", 0.1),
+            memory_mb=memory_mb,
+            gpu_count=read.integer("gpuCount", 0),
+            gpu_memory_mb=read.number("gpuMemoryMb", 0.0),
+            longest_run_s=math.inf,
+        ),
+        retry=RetryPolicy(max_retries=read.integer("maxRetries", 0, high=100)),
+        timeout=_timeout(read),
+    )
+
+
+def _work(
+    read: Arguments, kind: ProbeKind, step_s: float, memory_mb: float
+) -> tuple[Callable[..., Any], StepKind, tuple[Any, ...]]:
+    error_kind = read.choice("errorKind", ErrorKind, ErrorKind.UNKNOWN)
+    if error_kind not in _FAILURES:
+        raise read.fail("errorKind", f"must be one of {', '.join(_FAILURES)}, not {error_kind.value!r}")
+    fail_times = read.integer("failTimes", 1 if kind is ProbeKind.FAIL else 0, high=1_000_000)
+    match kind:
+        case ProbeKind.SLEEP:
+            return _sleep, StepKind.ASYNC, (step_s,)
+        case ProbeKind.CPU | ProbeKind.PROCESS:
+            return probe_work.burn, StepKind.PROCESS, (step_s,)
+        case ProbeKind.THREAD:
+            return probe_work.burn, StepKind.THREAD, (step_s,)
+        case ProbeKind.FAIL:
+            return _Failing(error_kind, fail_times).run, StepKind.ASYNC, (step_s,)
+        case ProbeKind.HANG:
+            return probe_work.hang, StepKind.PROCESS, ()
+        case ProbeKind.MEMORY:
+            return probe_work.fill_memory, StepKind.PROCESS, (memory_mb, step_s)
+        case ProbeKind.EXIT:
+            return probe_work.exit_worker, StepKind.PROCESS, ()
+
+
+def _timeout(read: Arguments) -> TimeoutPolicy:
+    soft_ms = read.optional_number("softTimeoutMs", high=_LONGEST_MS)
+    hard_ms = read.optional_number("hardTimeoutMs", high=_LONGEST_MS)
+    return TimeoutPolicy(
+        soft_s=None if soft_ms is None else soft_ms / 1000,
+        hard_s=None if hard_ms is None else hard_ms / 1000,
+        on_soft=OnTimeout(read.choice("onSoftTimeout", _SoftChoice, _SoftChoice.WARN).value),
+        on_hard=OnTimeout(read.choice("onHardTimeout", _HardChoice, _HardChoice.FAIL).value),
+        fallback=read.mapping.get("fallback"),
+    )
