@@ -1,0 +1,101 @@
+"""What each command of `headway` takes, and where it goes on. Only the chosen command's rooms are imported."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ipaddress
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_LEVELS = ("error", "warning", "info", "debug")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out a command line; returns the exit code, 2 for one that makes no sense."""
+    options = _parser().parse_args(arguments)
+    if options.version:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"headway {version('headway')}\n")
+        return 0
+    match options.command:
+        case "serve":
+            return _serve(options)
+        case "demo":
+            from headway.demo import main as demo
+
+            return demo(options.rest)
+        case _:
+            _parser().print_help(sys.stderr)
+            return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headway", description="A language server that works ahead and out of the way."
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and end")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    serve = commands.add_parser("serve", help="run the language server", description="Run the language server.")
+    transport = serve.add_mutually_exclusive_group()
+    transport.add_argument("--stdio", action="store_true", help="talk over standard input and output (the default)")
+    transport.add_argument(
+        "--tcp", type=_loopback, metavar="HOST:PORT", help="wait for one client on a loopback address, for debugging"
+    )
+    serve.add_argument("--enable-probes", action="store_true", help="let clients submit probes, work of known cost")
+    serve.add_argument("--log-file", type=Path, metavar="PATH", help="log to this file instead of standard error")
+    serve.add_argument("--log-level", choices=_LEVELS, help="how much to log (default: info, or $HEADWAY_LOG_LEVEL)")
+    demo = commands.add_parser("demo", help="show the server at work on a code base", add_help=False)
+    demo.add_argument("rest", nargs=argparse.REMAINDER)
+    return parser
+
+
+def _loopback(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not colon or not port.isdigit() or not 0 <= int(port) < 65_536:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT; try 127.0.0.1:0")
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise argparse.ArgumentTypeError(f"{host!r} is no loopback address; use 127.0.0.1, ::1 or localhost")
+    return host, int(port)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from headway.lsp import logs
+    from headway.lsp.streams import stdio_streams, tcp_streams
+
+    level, log_file = _log_settings(options)
+    if options.tcp is None:
+        # From here on descriptor 1 is the log: nothing but the protocol's writer knows where the wire is.
+        streams = stdio_streams()
+        pump = logs.start(level=level, log_file=log_file)
+    else:
+        pump = logs.start(level=level, log_file=log_file)
+        streams = tcp_streams(*options.tcp)
+    from headway.lsp.server import serve
+
+    code = asyncio.run(serve(streams, probes=options.enable_probes))
+    pump.close()
+    # A thread that still blocks in a read or a probe must not keep a process alive whose work is done.
+    os._exit(code)
+
+
+def _log_settings(options: argparse.Namespace) -> tuple[str, Path | None]:
+    """`HEADWAY_LOG` is a level or the path of a file, `HEADWAY_LOG_LEVEL` a level; arguments win over both."""
+    variable = os.environ.get("HEADWAY_LOG", "")
+    level, log_file = "info", None
+    if variable.lower() in _LEVELS:
+        level = variable.lower()
+    elif variable:
+        log_file = Path(variable)
+    named = os.environ.get("HEADWAY_LOG_LEVEL", "").lower()
+    if named in _LEVELS:
+        level = named
+    return options.log_level or level, options.log_file or log_file
