@@ -1,0 +1,141 @@
+"""Watches the scheduler: feeds metrics, timeline and alerts from its events, and looks at the limits while it works.
+
+A look is taken about once a second as long as tasks are alive or alerts stand, by one timer; an idle scheduler has
+none. So a limit that is crossed is reported within two seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from headway.scheduler.alerts import AlertChanged, Alerts, Reading
+from headway.scheduler.measures import Labels, Usage
+from headway.scheduler.metrics import Metrics
+from headway.scheduler.model import (
+    Event,
+    LoopStalled,
+    Priority,
+    StepEnded,
+    TaskEnded,
+    TaskQueued,
+    TaskStarted,
+    WorkerChanged,
+)
+from headway.scheduler.trace import Trace
+
+LOOK_INTERVAL_S = 1.0
+# Shares and quantiles are not told from fewer: one failed task of three is no alarm.
+FEWEST_SAMPLES = 20
+FEWEST_FOR_P99 = 100
+FEWEST_BAD = 3
+_DEPTH_EVENTS = frozenset({TaskQueued, TaskStarted, TaskEnded})
+# Of these the response time is a promise to a person; LOW and BATCH work may run for minutes by its nature.
+_ANSWERED = (Priority.CRITICAL, Priority.HIGH, Priority.NORMAL)
+_LABELS: tuple[Labels, ...] = tuple((("priority", priority.name),) for priority in Priority)
+
+
+class Timer(Protocol):
+    """What `call_later` of an event loop returns."""
+
+    def cancel(self) -> None: ...
+
+
+class Watch:
+    """Subscriber of the scheduler's events that owns metrics, timeline and alerts."""
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float],
+        call_later: Callable[[float, Callable[[], None]], Timer],
+        usage: Callable[[], Usage],
+        emit: Callable[[AlertChanged], None],
+    ) -> None:
+        """`usage` is read at each look, `emit` is told of each alert that changes."""
+        self.metrics = Metrics(clock)
+        self.trace = Trace(clock)
+        self.alerts = Alerts()
+        self._clock = clock
+        self._call_later = call_later
+        self._usage = usage
+        self._emit = emit
+        self._timer: Timer | None = None
+
+    def observe(self, event: Event) -> None:
+        """Take note of an event; to be called for each one, in order."""
+        kind = type(event)
+        if kind is StepEnded:
+            self.trace.step(event)  # type: ignore[arg-type]  # `type` does not narrow, and is half of isinstance
+            return
+        metrics = self.metrics
+        metrics.observe(event)
+        if kind in _DEPTH_EVENTS:
+            if event.at_s >= self.trace.next_depth_s:
+                self.trace.depths(event.at_s, metrics.queued, metrics.running)
+            if self._timer is None:
+                self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
+        elif isinstance(event, LoopStalled | WorkerChanged):
+            self.trace.incident(event)
+
+    def close(self) -> None:
+        """Stop looking. What was measured stays readable."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def look(self) -> None:
+        """Compare what is measured with the limits now."""
+        now_s = self._clock()
+        metrics = self.metrics
+        metrics.sample(self._usage())
+        self.trace.depths(now_s, metrics.queued, metrics.running)
+        for alert in self.alerts.judge(readings(metrics, now_s), now_s):
+            event = AlertChanged(at_s=now_s, alert=alert)
+            metrics.observe(event)
+            self._emit(event)
+
+    def _look(self) -> None:
+        self._timer = None
+        self.look()
+        if self.metrics.alive or self.alerts.watching:
+            self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
+
+
+def readings(metrics: Metrics, now_s: float) -> list[Reading]:
+    """Return all that alerts are judged by, as it stands now."""
+    usage = metrics.usage
+    found = [
+        Reading(metric="machine.cpu", value=usage.cpu),
+        Reading(metric="machine.memory", value=usage.memory),
+        Reading(metric="machine.gpu", value=usage.gpu),
+    ]
+    failures = metrics.recent_failures(now_s)
+    timeouts = metrics.recent_timeouts(now_s)
+    # Whoever paused a level knows that it waits; pauses for want of room are the scheduler's own and do count.
+    asked_to_wait = metrics.paused if metrics.pause_reason in ("user", "battery") else ()
+    for priority in Priority:
+        labels = _LABELS[priority]
+        wait_s = 0.0 if priority in asked_to_wait else metrics.longest_wait_s(priority, now_s)
+        found += [
+            Reading(metric="queue.depth", value=metrics.queued[priority], labels=labels),
+            Reading(metric="queue.longestWait", value=wait_s, labels=labels),
+            Reading(metric="tasks.failures", value=_share(failures[priority]), labels=labels),
+            Reading(metric="tasks.timeouts", value=_share(timeouts[priority]), labels=labels),
+        ]
+        if priority in _ANSWERED:
+            recent = metrics.recent_response(priority, now_s)
+            p95_s, p99_s = recent.quantiles_at((0.95, 0.99))
+            found += [
+                Reading(metric="response.p95", value=p95_s if recent.count >= FEWEST_SAMPLES else None, labels=labels),
+                Reading(metric="response.p99", value=p99_s if recent.count >= FEWEST_FOR_P99 else None, labels=labels),
+            ]
+    return found
+
+
+def _share(counts: tuple[int, int]) -> float | None:
+    """Bad ones of all, where there are enough to tell."""
+    bad, all_ = counts
+    if all_ < FEWEST_SAMPLES:
+        return None
+    return bad / all_ if bad >= FEWEST_BAD else 0.0

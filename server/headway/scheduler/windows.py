@@ -1,0 +1,88 @@
+"""Counts of the recent past, and the age of what waits; both in memory that does not follow the count.
+
+This room knows neither events nor priorities: its callers name kinds by small integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+
+class CountWindow:
+    """How often each of several kinds of thing happened within the last `window_s`, by slices of time."""
+
+    __slots__ = ("_began_s", "_kinds", "_newest", "_slice_s", "_slices", "_until_s", "window_s")
+
+    def __init__(self, kinds: int, *, slice_s: float = 5.0, slices: int = 12) -> None:
+        self.window_s = slice_s * slices
+        self._kinds = kinds
+        self._slice_s = slice_s
+        self._slices: deque[tuple[float, list[int]]] = deque(maxlen=slices + 1)  # (start, counts), oldest first
+        self._newest = [0] * kinds
+        self._until_s = -math.inf
+        self._began_s: float | None = None
+
+    def add(self, kind: int, at_s: float) -> None:
+        """Count one of `kind` (0 up to the number of kinds) at `at_s`."""
+        if at_s >= self._until_s:
+            self._turn(at_s)
+        self._newest[kind] += 1
+
+    def totals(self, now_s: float) -> list[int]:
+        """Return the counts by kind within the window that ends at `now_s` (give or take one slice)."""
+        oldest_s = now_s - self.window_s
+        totals = [0] * self._kinds
+        for start_s, counts in self._slices:
+            if start_s + self._slice_s > oldest_s:
+                totals = [total + count for total, count in zip(totals, counts, strict=True)]
+        return totals
+
+    def span_s(self, now_s: float) -> float:
+        """Return how much time the window covers so far: less than `window_s` at the beginning, never below 1 s."""
+        if self._began_s is None:
+            return self.window_s
+        return min(max(now_s - self._began_s, 1.0), self.window_s)
+
+    def _turn(self, at_s: float) -> None:
+        start_s = math.floor(at_s / self._slice_s) * self._slice_s
+        self._newest = [0] * self._kinds
+        self._slices.append((start_s, self._newest))
+        self._until_s = start_s + self._slice_s
+        if self._began_s is None:
+            self._began_s = at_s
+
+
+class WaitingAges:
+    """Since when things wait, as counts by quarters of a second: exact under any order of coming, going and moving."""
+
+    __slots__ = ("_counts",)
+
+    GRAIN_S = 0.25
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def add(self, since_s: float) -> None:
+        """Something waits since `since_s`."""
+        grain = int(since_s * 4)
+        self._counts[grain] = self._counts.get(grain, 0) + 1
+
+    def remove(self, since_s: float) -> None:
+        """Something that waited since `since_s` does not any more.
+
+        Raises:
+            KeyError: nothing waits since then.
+        """
+        grain = int(since_s * 4)
+        left = self._counts[grain] - 1
+        if left:
+            self._counts[grain] = left
+        else:
+            del self._counts[grain]
+
+    def longest_s(self, now_s: float) -> float:
+        """Return the longest wait, understated by up to `GRAIN_S`; 0 while nothing waits."""
+        if not self._counts:
+            return 0.0
+        return max(0.0, now_s - (min(self._counts) + 1) * self.GRAIN_S)
