@@ -15,6 +15,10 @@ _LEVELS = ("error", "warning", "info", "debug")
 
 def run(arguments: Sequence[str]) -> int:
     """Carry out a command line; returns the exit code, 2 for one that makes no sense."""
+    if arguments[:1] == ["demo"]:  # Its options are its own; argparse would take them for ours.
+        from headway.demo import main as demo
+
+        return demo(arguments[1:])
     options = _parser().parse_args(arguments)
     if options.version:
         from importlib.metadata import version
@@ -24,10 +28,6 @@ def run(arguments: Sequence[str]) -> int:
     match options.command:
         case "serve":
             return _serve(options)
-        case "demo":
-            from headway.demo import main as demo
-
-            return demo(options.rest)
         case _:
             _parser().print_help(sys.stderr)
             return 2
@@ -48,8 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--enable-probes", action="store_true", help="let clients submit probes, work of known cost")
     serve.add_argument("--log-file", type=Path, metavar="PATH", help="log to this file instead of standard error")
     serve.add_argument("--log-level", choices=_LEVELS, help="how much to log (default: info, or $HEADWAY_LOG_LEVEL)")
-    demo = commands.add_parser("demo", help="show the server at work on a code base", add_help=False)
-    demo.add_argument("rest", nargs=argparse.REMAINDER)
+    commands.add_parser("demo", help="show the server at work on a code base", add_help=False)
     return parser
 
 
