@@ -1,0 +1,109 @@
+"""What the client said it can do, and what the server says it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from headway.lsp.convert import Encoding, dig, negotiate
+from headway.lsp.protocol import COMMANDS, PROTOCOL_VERSION, HeadwayCapability
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientCapabilities:
+    """The parts of the client's capabilities that decide what is sent to it. Whatever is missing counts as no."""
+
+    encoding: Encoding
+    progress: bool
+    configuration: bool
+    registers_configuration: bool
+    registers_watched_files: bool
+    watches_relative: bool
+    pulls_diagnostics: bool
+    refreshes_diagnostics: bool
+    diagnostic_tags: bool
+    diagnostic_code_links: bool
+    insert_replace: bool
+    default_edit_range: bool
+    default_data: bool
+    label_details: bool
+    deprecated_tag: bool
+    markdown: bool
+    hierarchical_symbols: bool
+
+
+def client_capabilities(tree: object) -> ClientCapabilities:
+    """Read the `capabilities` of `initialize`; anything that is not as it should be counts as missing."""
+
+    def yes(*path: str) -> bool:
+        return dig(tree, *path) is True
+
+    completion = dig(tree, "textDocument", "completion")
+    item = dig(completion, "completionItem")
+    defaults = _texts(dig(completion, "completionList", "itemDefaults"))
+    tags = dig(item, "tagSupport", "valueSet")
+    markdown = _texts(dig(tree, "textDocument", "hover", "contentFormat"))
+    return ClientCapabilities(
+        encoding=negotiate(dig(tree, "general", "positionEncodings")),
+        progress=yes("window", "workDoneProgress"),
+        configuration=yes("workspace", "configuration"),
+        registers_configuration=yes("workspace", "didChangeConfiguration", "dynamicRegistration"),
+        registers_watched_files=yes("workspace", "didChangeWatchedFiles", "dynamicRegistration"),
+        watches_relative=yes("workspace", "didChangeWatchedFiles", "relativePatternSupport"),
+        pulls_diagnostics=dig(tree, "textDocument", "diagnostic") is not None,
+        refreshes_diagnostics=yes("workspace", "diagnostics", "refreshSupport"),
+        diagnostic_tags=dig(tree, "textDocument", "publishDiagnostics", "tagSupport") is not None,
+        diagnostic_code_links=yes("textDocument", "publishDiagnostics", "codeDescriptionSupport"),
+        insert_replace=yes("textDocument", "completion", "completionItem", "insertReplaceSupport"),
+        default_edit_range="editRange" in defaults,
+        default_data="data" in defaults,
+        label_details=yes("textDocument", "completion", "completionItem", "labelDetailsSupport"),
+        deprecated_tag=isinstance(tags, list) and 1 in tags,
+        markdown=not markdown or "markdown" in markdown,
+        hierarchical_symbols=yes("textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport"),
+    )
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def server_capabilities(
+    client: ClientCapabilities, *, requests: Collection[str], job_types: Collection[str], probes: bool
+) -> dict[str, Any]:
+    """Return the `capabilities` of the answer to `initialize`.
+
+    Args:
+        client: Decides the encoding, and whether diagnostics are pulled.
+        requests: Methods that have a handler; nothing else is announced.
+        job_types: What `headway/submit` takes.
+        probes: Whether probes are among it.
+    """
+    headway: HeadwayCapability = {"protocol": PROTOCOL_VERSION, "jobTypes": sorted(job_types), "probes": probes}
+    capabilities: dict[str, Any] = {
+        "positionEncoding": client.encoding.value,
+        "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
+        "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+        "experimental": {"headway": headway},
+    }
+    providers: dict[str, tuple[str, Any]] = {
+        "textDocument/completion": (
+            "completionProvider",
+            {"triggerCharacters": ["."], "resolveProvider": "completionItem/resolve" in requests},
+        ),
+        "textDocument/hover": ("hoverProvider", True),
+        "textDocument/signatureHelp": ("signatureHelpProvider", {"triggerCharacters": ["(", ","]}),
+        "textDocument/definition": ("definitionProvider", True),
+        "textDocument/references": ("referencesProvider", True),
+        "textDocument/documentSymbol": ("documentSymbolProvider", True),
+        "workspace/symbol": ("workspaceSymbolProvider", True),
+        "workspace/executeCommand": ("executeCommandProvider", {"commands": list(COMMANDS)}),
+    }
+    if client.pulls_diagnostics:
+        providers["textDocument/diagnostic"] = (
+            "diagnosticProvider",
+            {"identifier": "headway", "interFileDependencies": False, "workspaceDiagnostics": False},
+        )
+    capabilities.update({name: value for method, (name, value) in providers.items() if method in requests})
+    return capabilities

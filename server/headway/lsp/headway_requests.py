@@ -1,0 +1,153 @@
+"""The handlers of `headway/*`: decode, call, encode."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Coroutine, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from headway.lsp import payloads
+from headway.lsp import protocol as wire
+from headway.lsp.connection import Connection
+from headway.lsp.errors import INVALID_PARAMS, RpcError
+from headway.lsp.progress import ProgressReporter, Token
+from headway.lsp.queue_state import QueueStateReporter
+from headway.scheduler import Priority
+from headway.scheduler.errors import NotRetryableError
+from headway.session.arguments import Arguments
+from headway.session.jobs import finished
+from headway.session.session import Session, Submitted
+
+_MOST_RECENT = 50
+_MOST_TASKS = 200
+_BACKGROUND = (Priority.LOW, Priority.BATCH)
+_LONGEST_TIMELINE_MS = 3_600_000.0
+
+
+class HeadwayRequests:
+    """Handlers of one session's `headway/*` requests."""
+
+    def __init__(self, session: Session, queue_state: QueueStateReporter, progress: ProgressReporter) -> None:
+        self._session = session
+        self._scheduler = session.scheduler
+        self._queue_state = queue_state
+        self._progress = progress
+
+    def register(self, connection: Connection) -> None:
+        """Make these the handlers of a connection."""
+        connection.requests.update(
+            {
+                wire.SNAPSHOT: self.snapshot,
+                wire.SUBMIT: self.submit,
+                wire.CANCEL_JOB: self.cancel_job,
+                wire.RETRY_JOB: self.retry_job,
+                wire.SET_PRIORITY: self.set_priority,
+                wire.PAUSE: self.pause,
+                wire.RESUME: self.resume,
+                wire.TIMELINE: self.timeline,
+                wire.METRICS: self.metrics,
+            }
+        )
+
+    def snapshot(self, params: object) -> wire.Snapshot:
+        snapshot = self._scheduler.snapshot()
+        wall_ms = self._scheduler.wall_ms
+        return {
+            **self._queue_state.current(),
+            "recentJobs": [
+                payloads.job_info(view, wall_ms) for view in self._scheduler.recent_jobs(limit=_MOST_RECENT)
+            ],
+            "activeAlerts": [payloads.alert(alert, wall_ms) for alert in self._scheduler.alerts.active()],
+            "workers": [payloads.worker(view) for view in snapshot.workers],
+            "index": self._session.index_info(),
+            "versions": versions(),
+        }
+
+    def submit(self, params: object) -> Coroutine[Any, Any, wire.JobInfo]:
+        read = Arguments(params)
+        token = progress_token(read, "workDoneToken")
+        submitted = self._session.submit(
+            read.text("type"),
+            read.inner("arguments").mapping,
+            title=read.optional_text("title"),
+            priority=read.choice("priority", Priority, by_name=True) if read.has("priority") else None,
+        )
+        return self.ended(submitted, token)
+
+    async def ended(self, submitted: Submitted, token: Token | None) -> wire.JobInfo:
+        """Wait for the end of a job and return its view with its result."""
+        handle = submitted.handle
+        if token is not None:
+            self._progress.follow(handle.job_id, token)
+        outcome = await finished(handle)
+        info = payloads.job_info(handle.view(limit=_MOST_TASKS), self._scheduler.wall_ms)
+        info["result"] = submitted.submission.result(outcome)
+        return info
+
+    def cancel_job(self, params: object) -> Mapping[str, bool]:
+        job_id = Arguments(params).text("jobId")
+        return {"cancelled": self._scheduler.cancel(job_id, "cancelled by the client")}
+
+    def retry_job(self, params: object) -> Mapping[str, str]:
+        job_id = Arguments(params).text("jobId")
+        try:
+            return {"jobId": self._scheduler.retry(job_id).job_id}
+        except NotRetryableError as error:
+            raise RpcError(INVALID_PARAMS, f"jobId: {error}") from error
+
+    def set_priority(self, params: object) -> Mapping[str, bool]:
+        read = Arguments(params)
+        priority = read.choice("priority", Priority, by_name=True)
+        return {"changed": self._scheduler.set_priority(read.text("jobId"), priority)}
+
+    def pause(self, params: object) -> Mapping[str, list[wire.PriorityName]]:
+        priorities = _priorities(params)
+        if Priority.CRITICAL in priorities:
+            raise RpcError(INVALID_PARAMS, "priorities: CRITICAL cannot be paused")
+        return _paused(self._scheduler.pause(priorities) if priorities else self._scheduler.snapshot().paused)
+
+    def resume(self, params: object) -> Mapping[str, list[wire.PriorityName]]:
+        priorities = _priorities(params)
+        return _paused(self._scheduler.resume(priorities) if priorities else self._scheduler.snapshot().paused)
+
+    def timeline(self, params: object) -> Mapping[str, Any]:
+        since_ms = Arguments({} if params is None else params).number("sinceMs", 60_000, high=_LONGEST_TIMELINE_MS)
+        return {"traceEvents": self._scheduler.trace.export(since_ms / 1000)}
+
+    def metrics(self, params: object) -> Mapping[str, str]:
+        return {"text": self._scheduler.metrics.prometheus()}
+
+
+def _priorities(params: object) -> tuple[Priority, ...]:
+    given = Arguments({} if params is None else params).choices("priorities", Priority, by_name=True)
+    return _BACKGROUND if given is None else given
+
+
+def _paused(priorities: tuple[Priority, ...]) -> Mapping[str, list[wire.PriorityName]]:
+    return {"pausedPriorities": [payloads.priority_name(priority) for priority in priorities]}
+
+
+def progress_token(read: Arguments, key: str) -> Token | None:
+    """Return a progress token of a request, None where it has none.
+
+    Raises:
+        InvalidArgumentError: It is neither a string nor a whole number.
+    """
+    token = read.mapping.get(key)
+    if token is not None and (isinstance(token, bool) or not isinstance(token, int | str)):
+        raise read.fail(key, "must be a string or a whole number")
+    return token
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of Headway, of Python and of what answers for it."""
+    found = {"python": platform.python_version()}
+    for name in ("headway", "ty", "ruff"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "missing"
+    return found
