@@ -204,7 +204,7 @@ class Client:
 
     async def _read(self) -> None:
         assert self._process.stdout is not None
-        why = "closed its output"
+        why, closed = "closed its output", True
         try:
             while True:
                 head = await self._process.stdout.readuntil(b"\r\n\r\n")
@@ -215,15 +215,14 @@ class Client:
             if error.partial:
                 why = f"ended in the middle of a message: {error.partial[:80]!r}"
         except (KeyError, ValueError, asyncio.LimitOverrunError) as error:
-            why = f"wrote something that is no message: {error}"
-        except ServerEndedError as error:  # It went while a request of its own was being answered.
-            why = error.why
-        await self._ended(why)
+            why, closed = f"wrote something that is no message: {error!r}", False
+        if closed:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):  # It is just ending; its exit code says why.
+                    await self._process.wait()
+        self._ended(why)
 
-    async def _ended(self, why: str) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.0):  # The code of a process that is just ending.
-                await self._process.wait()
+    def _ended(self, why: str) -> None:
         self._end = ServerEndedError(why, self._process.returncode, self.log_tail())
         for request in self._pending.values():
             if not request.answer.done():

@@ -26,8 +26,14 @@ FEWEST = 4  # of each half: below, the shares say nothing
 SEED = 1
 
 
-def main(arguments: Sequence[str], *, server: Sequence[str] = SERVER, console: Console | None = None) -> int:
-    """Run the demo.
+def main(
+    arguments: Sequence[str],
+    *,
+    server: Sequence[str] = SERVER,
+    console: Console | None = None,
+    pace: Pace | None = None,
+) -> int:
+    """Run the demo; the defaults are the installed server, standard output and a quick typist.
 
     Returns:
         0 if the completions were right and the index was finished; 1 if not; 2 if it could not be carried out; 130 if
@@ -36,7 +42,7 @@ def main(arguments: Sequence[str], *, server: Sequence[str] = SERVER, console: C
     options = _parser().parse_args(arguments)
     console = console or Console(highlight=False)
     try:
-        report = _demo(options, server, console)
+        report = _demo(options, server, console, pace or Pace())
     except DemoError as error:
         console.print(f"The demo could not go on: {error}", style="red", markup=False, soft_wrap=True)
         return 2
@@ -66,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _demo(options: argparse.Namespace, server: Sequence[str], console: Console) -> Report:
+def _demo(options: argparse.Namespace, server: Sequence[str], console: Console, pace: Pace) -> Report:
     with tempfile.TemporaryDirectory(prefix="headway-demo-", ignore_cleanup_errors=True) as folder:
         # Resolved: the server may name files by where they really are.
         scratch = Path(folder).resolve()
@@ -94,6 +100,6 @@ def _demo(options: argparse.Namespace, server: Sequence[str], console: Console) 
                 server=server,
                 during=chosen[0::2],
                 idle=chosen[1::2],
-                pace=Pace(),
+                pace=pace,
             )
             return asyncio.run(run(plan, screen.show))

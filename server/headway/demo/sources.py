@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LINES_AT_MOST = 2500
-BYTES_AT_MOST = 200_000
 HOPS = 5  # through re-exports
 
 
@@ -19,6 +18,7 @@ class Module:
 
     name: str
     file: str  # relative to the project, with /
+    plain: bool  # columns are characters are bytes, and lines end as they do everywhere: fit to be typed in
     lines: tuple[str, ...]
     tree: ast.Module
     classes: Mapping[str, ast.ClassDef]
@@ -32,16 +32,13 @@ class Module:
 
 
 def read_module(name: str, path: Path, file: str) -> Module | None:
-    """Read one file; None for what cannot be read, is no Python, or is too odd to type in (tabs, other line ends)."""
+    """Read one file; None for what cannot be read or is no Python."""
     try:
-        data = path.read_bytes()
-        text = data.decode("ascii")
+        text = path.read_bytes().decode("utf-8")
         tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError, RecursionError):
         return None
     lines = tuple(text.split("\n"))
-    if len(data) > BYTES_AT_MOST or len(lines) > LINES_AT_MOST or "\r" in text or "\t" in text or "\f" in text:
-        return None
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     imports: dict[str, tuple[str, str | None]] = {}
     assigned: set[str] = set()
@@ -62,6 +59,7 @@ def read_module(name: str, path: Path, file: str) -> Module | None:
     return Module(
         name=name,
         file=file,
+        plain=text.isascii() and not set(text) & set("\r\t\f") and len(lines) <= LINES_AT_MOST,
         lines=lines,
         tree=tree,
         classes={node.name: node for node in tree.body if isinstance(node, ast.ClassDef)},

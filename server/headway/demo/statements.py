@@ -10,6 +10,7 @@ import ast
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from headway.demo.sources import Module, Sources, members
 
@@ -38,31 +39,25 @@ class Statement:
 def choose(sources: Sources, count: int, seed: int) -> list[Statement]:
     """Pick `count` statements of a project, or all: kinds in turn, files as varied as can be, the same for a seed."""
     draw = random.Random(seed)
-    by_kind: dict[str, list[Statement]] = {kind: [] for kind in KINDS}
+    varied: dict[str, list[Statement]] = {kind: [] for kind in KINDS}
+    rest: list[Statement] = []  # A second one of a file or a name, for small projects.
     for name in draw.sample(sources.names(), len(sources.names())):
         module = sources.module(name)
         found = list(statements_of(sources, module)) if module is not None else []
         for statement in draw.sample(found, len(found)):
-            same = by_kind[statement.kind]
-            alike = sum(other.file == statement.file or other.label == statement.label for other in same)
-            if len(same) < count and not alike:
-                same.append(statement)
-        if all(len(same) * len(KINDS) >= 2 * count for same in by_kind.values()):
+            same = varied[statement.kind]
+            alike = any(other.file == statement.file or other.label == statement.label for other in same)
+            (rest if alike else same).append(statement)
+        if all(len(same) * len(KINDS) >= 2 * count for same in varied.values()):
             break
-    picked: list[Statement] = []
-    files: dict[str, int] = {}
-    while len(picked) < count and any(by_kind.values()):
-        for same in by_kind.values():
-            if same and len(picked) < count:
-                best = min(same, key=lambda statement: files.get(statement.file, 0))
-                same.remove(best)
-                files[best.file] = files.get(best.file, 0) + 1
-                picked.append(best)
-    return picked
+    in_turn = [statement for group in zip_longest(*varied.values()) for statement in group if statement is not None]
+    return [*in_turn, *rest][:count]
 
 
 def statements_of(sources: Sources, module: Module) -> Iterator[Statement]:
     """Every statement of a module that qualifies, in the order of its parts."""
+    if not module.plain:
+        return
     for node in module.tree.body:
         if isinstance(node, ast.ImportFrom):
             yield from _imported(sources, module, node)
