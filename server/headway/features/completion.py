@@ -1,12 +1,15 @@
 """What can be written at a place: candidates from several sources made into one ranked list.
 
 Pure: texts and candidates in, a list out. It knows no engine, no index and no clock; `features/scope.py` reads the open
-text, the session asks the others.
+text, the session asks the others. Names of all sources are ranked by their labels alone, and only those that are shown
+become candidates: an engine may know a thousand.
 """
 
 from __future__ import annotations
 
 import enum
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from headway.workspace.text import Range
@@ -58,8 +61,7 @@ class Candidate:
     documentation: str | None = None  # Markdown
     deprecated: bool = False
     import_from: str | None = None
-    source: str = ""  # "ty", "text", "index", "builtin", "keyword"
-    source_rank: int = 0  # place in the source's own order, 0 is best
+    source: str = ""  # "ty", "text", "index", "python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +87,114 @@ class ResolvedCandidate:
     detail: str | None = None
     documentation: str | None = None  # Markdown
     edits: tuple[tuple[Range, str], ...] = field(default=())
+
+
+class Tier(enum.IntEnum):
+    """How near a name is to the place, where the words fit equally well; lower is shown first."""
+
+    ARGUMENT = 0  # a keyword argument of the call that is being written
+    LOCAL = 1
+    ENCLOSING = 2
+    MODULE = 3
+    ENGINE = 4  # in sight, but not by this text alone
+    LANGUAGE = 5  # keywords and builtins
+    ELSEWHERE = 6  # needs an import first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Names from one source, best first.
+
+    `tiers` has one for each label. `make` builds the candidate of an index. `final`: nothing that begins with the
+    word as it stands is missing, however it grows.
+    """
+
+    name: str
+    labels: Sequence[str]
+    tiers: Sequence[Tier]
+    make: Callable[[int], Candidate]
+    final: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """The best candidates, and whether there are more, or may be."""
+
+    items: tuple[Candidate, ...]
+    incomplete: bool
+
+
+# How well a label fits what is written of the word; lower is better.
+_EXACT, _BEGINS, _BEGINS_IN_OTHER_CASE, _BEGINS_BEHIND_UNDERSCORE, _SCATTERED = range(5)
+
+
+def merge(sources: Iterable[Source], prefix: str, max_items: int) -> Ranked:
+    """Rank the names of all sources against the prefix; a name that several have is shown once.
+
+    The source that comes first describes it; its place is the best that any source gives it.
+    """
+    fits = _fit(prefix)
+    best: dict[str, tuple[tuple[int, int, int, int], Source, int]] = {}
+    final = True
+    shows_private = prefix.startswith("_")
+    for source in sources:
+        final = final and source.final
+        for index, label in enumerate(source.labels):
+            fit = fits(label)
+            if fit is None:
+                continue
+            hidden = 0 if shows_private and not label.startswith("__") else _hidden(label)
+            rank = (fit, hidden, source.tiers[index], index)
+            known = best.get(label)
+            if known is None:
+                best[label] = (rank, source, index)
+            elif rank < known[0]:
+                best[label] = (rank, known[1], known[2])
+    chosen = sorted(best.values(), key=lambda found: found[0])
+    items = tuple(source.make(index) for _, source, index in chosen[:max_items])
+    return Ranked(items=items, incomplete=not final or len(chosen) > max_items)
+
+
+def fits_any(source: Source, prefix: str) -> bool:
+    """Return whether a source has a name that begins with the prefix."""
+    low = prefix.lower()
+    return any(label.lower().startswith(low) for label in source.labels)
+
+
+def _hidden(label: str) -> int:
+    if not label.startswith("_"):
+        return 0
+    return 2 if label.startswith("__") else 1
+
+
+def _fit(prefix: str) -> Callable[[str], int | None]:
+    if not prefix:
+        return lambda label: _BEGINS
+    low = prefix.lower()
+    bare = low.lstrip("_")
+    scattered = _scattered(prefix)
+
+    def fit(label: str) -> int | None:
+        if label.startswith(prefix):
+            return _EXACT if len(label) == len(prefix) else _BEGINS
+        lowered = label.lower()
+        if lowered.startswith(low):
+            return _BEGINS_IN_OTHER_CASE
+        if bare and lowered.lstrip("_").startswith(bare):
+            return _BEGINS_BEHIND_UNDERSCORE
+        return _SCATTERED if scattered.search(label) else None
+
+    return fit
+
+
+def _scattered(prefix: str) -> re.Pattern[str]:
+    """Letters in their order with others between them; the first begins a word of the label."""
+    first, rest = prefix[0], prefix[1:]
+    parts = [f"(?:(?<![^\\W_]){_either(first)}|{re.escape(first.upper())})"]
+    parts += [f".*?{_either(letter)}" for letter in rest]
+    return re.compile("".join(parts))
+
+
+def _either(letter: str) -> str:
+    low, up = letter.lower(), letter.upper()
+    return re.escape(letter) if low == up else f"(?:{re.escape(low)}|{re.escape(up)})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -82,6 +82,14 @@ class Text:
     def __len__(self) -> int:
         """Code points in the text."""
         return self._offsets[-1]
+
+    def pieces(self) -> Iterator[tuple[int, str]]:
+        """Yield stretches of whole lines, with the number of the first line of each.
+
+        What an edit leaves alone is the same string object in the text after it, so work on a stretch can be kept.
+        """
+        for line, block in zip(self._lines_before, self._blocks, strict=False):
+            yield line, block.text
 
     @property
     def line_count(self) -> int:
