@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from headway.lsp.convert import Encoding, dig, negotiate
+from headway.lsp.negotiation import Encoding, dig, negotiate
 from headway.lsp.protocol import COMMANDS, PROTOCOL_VERSION, HeadwayCapability
 
 
@@ -69,14 +69,11 @@ def _texts(value: object) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def server_capabilities(
-    client: ClientCapabilities, *, requests: Collection[str], job_types: Collection[str], probes: bool
-) -> dict[str, Any]:
+def server_capabilities(client: ClientCapabilities, *, job_types: Collection[str], probes: bool) -> dict[str, Any]:
     """Return the `capabilities` of the answer to `initialize`.
 
     Args:
         client: Decides the encoding, and whether diagnostics are pulled.
-        requests: Methods that have a handler; nothing else is announced.
         job_types: What `headway/submit` takes.
         probes: Whether probes are among it.
     """
@@ -85,25 +82,20 @@ def server_capabilities(
         "positionEncoding": client.encoding.value,
         "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+        "completionProvider": {"triggerCharacters": ["."], "resolveProvider": True},
+        "hoverProvider": True,
+        "signatureHelpProvider": {"triggerCharacters": ["(", ","]},
+        "definitionProvider": True,
+        "referencesProvider": True,
+        "documentSymbolProvider": True,
+        "workspaceSymbolProvider": True,
+        "executeCommandProvider": {"commands": list(COMMANDS)},
         "experimental": {"headway": headway},
     }
-    providers: dict[str, tuple[str, Any]] = {
-        "textDocument/completion": (
-            "completionProvider",
-            {"triggerCharacters": ["."], "resolveProvider": "completionItem/resolve" in requests},
-        ),
-        "textDocument/hover": ("hoverProvider", True),
-        "textDocument/signatureHelp": ("signatureHelpProvider", {"triggerCharacters": ["(", ","]}),
-        "textDocument/definition": ("definitionProvider", True),
-        "textDocument/references": ("referencesProvider", True),
-        "textDocument/documentSymbol": ("documentSymbolProvider", True),
-        "workspace/symbol": ("workspaceSymbolProvider", True),
-        "workspace/executeCommand": ("executeCommandProvider", {"commands": list(COMMANDS)}),
-    }
     if client.pulls_diagnostics:
-        providers["textDocument/diagnostic"] = (
-            "diagnosticProvider",
-            {"identifier": "headway", "interFileDependencies": False, "workspaceDiagnostics": False},
-        )
-    capabilities.update({name: value for method, (name, value) in providers.items() if method in requests})
+        capabilities["diagnosticProvider"] = {
+            "identifier": "headway",
+            "interFileDependencies": False,
+            "workspaceDiagnostics": False,
+        }
     return capabilities

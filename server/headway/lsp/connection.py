@@ -54,7 +54,16 @@ class _Waiting:
     """A message in line. `cancelled`: it was answered already and must not run."""
 
     message: dict[str, Any]
+    came_at_s: float
     cancelled: bool = False
+
+
+@dataclass(slots=True)
+class _Running:
+    """A request whose handler was called. `task` is None while it is on the stack."""
+
+    came_at_s: float
+    task: asyncio.Task[None] | None = None
 
 
 def dumps(value: object) -> bytes:
@@ -81,6 +90,8 @@ class Connection:
         self.requests: dict[str, Handler] = {}
         self.notifications: dict[str, Handler] = {}
         self.outbox = outbox
+        # Called with method and seconds for each answer that is no error.
+        self.on_answer: Callable[[str, float], None] = lambda method, took_s: None
         self._tasks = tasks
         self._gate = gate
         self._on_broken = on_broken
@@ -89,10 +100,11 @@ class Connection:
         self._framer = Framer()
         self._line: deque[_Waiting] = deque()
         self._in_line: dict[MessageId, _Waiting] = {}
-        self._running: dict[MessageId, asyncio.Task[None] | None] = {}
+        self._running: dict[MessageId, _Running] = {}
         self._asked: dict[MessageId, asyncio.Future[Any]] = {}
         self._next_id = 0
         self._scheduled = False
+        self._held = False
         self._under_pressure = False
 
     # -- in -----------------------------------------------------------------------------------------------------------
@@ -128,7 +140,7 @@ class Connection:
         if not isinstance(method, str):
             self._take_response(message)
             return
-        waiting = _Waiting(message)
+        waiting = _Waiting(message, self._loop.time())
         if "id" in message and not self._admit(message, waiting):
             return
         self._line.append(waiting)
@@ -164,15 +176,24 @@ class Connection:
         code, text = error_object.get("code"), error_object.get("message")
         future.set_exception(RpcError(code if isinstance(code, int) else 0, str(text)))
 
+    def hold(self) -> None:
+        """Handle nothing more until `release`; messages wait in line, cancels still act."""
+        self._held = True
+
+    def release(self) -> None:
+        """Go on with what waits in line."""
+        self._held = False
+        self._work()
+
     def _work(self) -> None:
         """Handle what waits, for a slice of time; go on in the next turn of the loop."""
         self._scheduled = False
         until = self._loop.time() + _SLICE_S
-        while self._line:
+        while self._line and not self._held:
             self._handle(self._line.popleft())
             if self._loop.time() > until:
                 break
-        if self._line and not self._scheduled:
+        if self._line and not self._held and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._work)
         self._check_pressure()
@@ -195,10 +216,10 @@ class Connection:
         if refused is not None or handler is None:
             self._respond(message_id, Answer(error=refused))
             return
-        self._running[message_id] = None
+        running = self._running[message_id] = _Running(waiting.came_at_s)
         first = answer(lambda: handler(params), method)
         if inspect.iscoroutine(first.value):
-            self._running[message_id] = self._tasks.create_task(self._finish(message_id, method, first.value))
+            running.task = self._tasks.create_task(self._finish(message_id, method, first.value))
         else:
             self._end(message_id, method, first)
 
@@ -217,13 +238,15 @@ class Connection:
         self._end(message_id, method, await answer_async(work, method))
 
     def _end(self, message_id: MessageId, method: str, result: Answer) -> None:
-        if message_id not in self._running:
+        running = self._running.pop(message_id, None)
+        if running is None:
             return
-        del self._running[message_id]
         if result.error is None and not isinstance(result.value, Encoded):
             # A result that is no JSON is this server's fault, and the client gets an answer all the same.
             result = answer(lambda: Encoded(dumps(result.value)), method)
         self._respond(message_id, result)
+        if result.error is None:
+            self.on_answer(method, self._loop.time() - running.came_at_s)
 
     # -- cancelling ---------------------------------------------------------------------------------------------------
 
@@ -240,12 +263,12 @@ class Connection:
 
     def cancel_running(self, message_id: MessageId) -> None:
         """Answer a running request with RequestCancelled now and cancel its work; unknown ones are ignored."""
-        task = self._running.get(message_id)
-        if task is None:
+        running = self._running.get(message_id)
+        if running is None or running.task is None:
             return
         del self._running[message_id]
         self._respond(message_id, Answer(error=_cancelled()))
-        task.cancel()
+        running.task.cancel()
 
     def cancel_all(self) -> None:
         """Answer everything that is in flight with RequestCancelled; only a handler on the stack goes on."""

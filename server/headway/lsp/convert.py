@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from headway.lsp.negotiation import Encoding
 from headway.session.arguments import Arguments
 from headway.workspace.text import Edit, Position, Range, Text
 
@@ -15,23 +15,6 @@ Lines: TypeAlias = Callable[[int], str]
 
 # Beyond this LSP's `uinteger` ends.
 _MAX_UINT = 2**31 - 1
-
-
-class Encoding(enum.StrEnum):
-    """How the client counts columns."""
-
-    UTF8 = "utf-8"
-    UTF16 = "utf-16"
-    UTF32 = "utf-32"
-
-
-def negotiate(offered: object) -> Encoding:
-    """Choose the position encoding: the first that the client offers and we know; UTF-16 where it offers none."""
-    if isinstance(offered, list):
-        for name in offered:
-            if name in set(Encoding):
-                return Encoding(name)
-    return Encoding.UTF16
 
 
 def units_before(line: str, column: int, encoding: Encoding) -> int:
@@ -107,12 +90,3 @@ class Converter:
     def edit_out(self, range_: Range, new_text: str, lines: Lines) -> Json:
         """Write a TextEdit."""
         return {"range": self.range_out(range_, lines), "newText": new_text}
-
-
-def dig(tree: object, *keys: str) -> Any:
-    """Return what stands under nested keys of JSON objects, None where any of them is missing."""
-    for key in keys:
-        if not isinstance(tree, Mapping):
-            return None
-        tree = tree.get(key)
-    return tree

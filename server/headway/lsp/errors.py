@@ -6,12 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
-
-from headway.scheduler.errors import QueueFullError, SchedulerClosedError, SubmissionError
-from headway.session.jobs import RequestCancelledError, RequestFailedError, RequestSupersededError
-from headway.session.ports import InvalidArgumentError
-from headway.workspace.documents import UnknownDocumentError
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -51,23 +47,32 @@ def invalid_params(key: str, problem: str) -> RpcError:
     return RpcError(INVALID_PARAMS, f"{key}: {problem}" if key else problem)
 
 
-_TABLE: tuple[tuple[type[Exception], int], ...] = (
-    (InvalidArgumentError, INVALID_PARAMS),
-    (QueueFullError, REQUEST_FAILED),
-    (SchedulerClosedError, REQUEST_CANCELLED),
-    (SubmissionError, INVALID_PARAMS),
-    (UnknownDocumentError, INVALID_PARAMS),
-    (RequestSupersededError, CONTENT_MODIFIED),
-    (RequestCancelledError, REQUEST_CANCELLED),
-    (RequestFailedError, REQUEST_FAILED),
-)
+@cache
+def _table() -> tuple[tuple[type[Exception], int], ...]:
+    # Imported on first use: the answer to `initialize` does not wait for these rooms.
+    from headway.scheduler.errors import NotRetryableError, QueueFullError, SchedulerClosedError, SubmissionError
+    from headway.session.jobs import RequestCancelledError, RequestFailedError, RequestSupersededError
+    from headway.session.ports import InvalidArgumentError
+    from headway.workspace.documents import UnknownDocumentError
+
+    return (
+        (InvalidArgumentError, INVALID_PARAMS),
+        (QueueFullError, REQUEST_FAILED),
+        (SchedulerClosedError, REQUEST_CANCELLED),
+        (SubmissionError, INVALID_PARAMS),
+        (NotRetryableError, INVALID_PARAMS),
+        (UnknownDocumentError, INVALID_PARAMS),
+        (RequestSupersededError, CONTENT_MODIFIED),
+        (RequestCancelledError, REQUEST_CANCELLED),
+        (RequestFailedError, REQUEST_FAILED),
+    )
 
 
 def error_of(error: Exception, method: str) -> RpcError:
     """Return what the client is told; what the table does not know is logged whole and answered as InternalError."""
     if isinstance(error, RpcError):
         return error
-    for kind, code in _TABLE:
+    for kind, code in _table():
         if isinstance(error, kind):
             return RpcError(code, str(error))
     _log.error("%s failed", method, exc_info=error)

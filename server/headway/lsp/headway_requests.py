@@ -15,7 +15,6 @@ from headway.lsp.errors import INVALID_PARAMS, RpcError
 from headway.lsp.progress import ProgressReporter, Token
 from headway.lsp.queue_state import QueueStateReporter
 from headway.scheduler import Priority
-from headway.scheduler.errors import NotRetryableError
 from headway.session.arguments import Arguments
 from headway.session.jobs import finished
 from headway.session.session import Session, Submitted
@@ -92,10 +91,7 @@ class HeadwayRequests:
 
     def retry_job(self, params: object) -> Mapping[str, str]:
         job_id = Arguments(params).text("jobId")
-        try:
-            return {"jobId": self._scheduler.retry(job_id).job_id}
-        except NotRetryableError as error:
-            raise RpcError(INVALID_PARAMS, f"jobId: {error}") from error
+        return {"jobId": self._scheduler.retry(job_id).job_id}
 
     def set_priority(self, params: object) -> Mapping[str, bool]:
         read = Arguments(params)

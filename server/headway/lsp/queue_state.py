@@ -55,6 +55,9 @@ class QueueStateReporter:
         """The client is ready: tell it the state now, and from here on each change."""
         self._open = True
         self._send(self._scheduler.snapshot())
+
+    def started(self) -> None:
+        """The session is up: from here on the state is what the scheduler does."""
         self._starting = False
         self.poke()
 

@@ -1,0 +1,117 @@
+"""Puts the server's parts together once the client has said who it is: scheduler, session, handlers, reporters."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from headway.lsp.capabilities import ClientCapabilities
+from headway.lsp.client import Client
+from headway.lsp.connection import Connection
+from headway.lsp.convert import Converter
+from headway.lsp.headway_requests import HeadwayRequests
+from headway.lsp.initialization import session_options
+from headway.lsp.job_updates import JobReporter
+from headway.lsp.latency import Latencies
+from headway.lsp.progress import ProgressReporter
+from headway.lsp.queue_state import QueueStateReporter
+from headway.lsp.workspace_sync import WorkspaceSync
+from headway.scheduler import Scheduler
+from headway.session.limits import scheduler_config
+from headway.session.rooms import build_rooms
+from headway.session.session import Session
+from headway.settings import Settings, read
+
+# Jobs that a person waits for or wonders about, and that are shown without having been asked for.
+_SHOWN_TYPES = frozenset({"index", "analysis", "tests"})
+_CLOSE_S = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class Assembly:
+    """Everything behind the connection. Made after `initialize` was answered, on the event loop."""
+
+    def __init__(
+        self,
+        *,
+        connection: Connection,
+        capabilities: ClientCapabilities,
+        params: Mapping[str, Any],
+        tasks: asyncio.TaskGroup,
+        probes: bool,
+    ) -> None:
+        converter = Converter(capabilities.encoding)
+        options = session_options(params, probes=probes)
+        settings, _ = read(options.settings_tree, base=Settings(), in_force=Settings())
+        self._tasks = tasks
+        self._capabilities = capabilities
+        self._client = Client(connection, capabilities, converter)
+        self._scheduler = Scheduler(scheduler_config(settings.scheduler))
+        self._session = Session(
+            scheduler=self._scheduler, client=self._client, options=options, on_trouble=self._trouble_changed
+        )
+        self._client.documents = self._session.documents
+        latencies = Latencies()
+        connection.on_answer = latencies.answered
+        self._queue_state = QueueStateReporter(
+            connection, self._scheduler, trouble=lambda: self._session.trouble, latency=latencies.current
+        )
+        self._jobs = JobReporter(connection, self._scheduler)
+        self._progress = ProgressReporter(
+            connection, self._scheduler, own_types=_SHOWN_TYPES, may_create=capabilities.progress
+        )
+        rooms = build_rooms(self._session)
+        headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)
+        headway_requests.register(connection)
+        WorkspaceSync(self._session, converter, self._pull_settings).register(connection)
+        connection.notifications["window/workDoneProgress/cancel"] = self._progress_cancelled
+
+    async def start(self) -> None:
+        """Requests can be served from here on."""
+        await self._scheduler.start()
+
+    async def client_is_ready(self) -> None:
+        """`initialized` came: the client may be told and asked things."""
+        self._client.register(self._session.folders)
+        self._queue_state.open()
+        self._jobs.open()
+        self._progress.open()
+        self._pull_settings()
+        await self._session.start()
+        self._queue_state.started()
+
+    def drained(self) -> None:
+        """The client has read what waited for it."""
+        self._client.drained()
+        self._jobs.drained()
+        self._queue_state.poke()
+
+    async def close(self) -> None:
+        """End progress, jobs and children; takes a bounded time."""
+        self._queue_state.close()
+        self._progress.close()
+        self._jobs.close()
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await self._session.close()
+                await self._scheduler.close(grace_s=0.5)
+        except TimeoutError:
+            _log.warning("the session did not end within %g s; what is left is killed", _CLOSE_S)
+
+    def _trouble_changed(self) -> None:
+        self._queue_state.poke()
+
+    def _pull_settings(self) -> bool:
+        if not self._capabilities.configuration:
+            return False
+        self._tasks.create_task(self._pull())
+        return True
+
+    async def _pull(self) -> None:
+        self._session.configure(await self._client.configuration(), whole=True)
+
+    def _progress_cancelled(self, params: object) -> None:
+        self._progress.cancel(params.get("token") if isinstance(params, Mapping) else None)

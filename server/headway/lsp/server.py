@@ -1,0 +1,192 @@
+"""The server's life around one connection: initialize, serve, shutdown, and the ends that nobody asked for.
+
+Answers `initialize` first and imports and builds the session (`assembly`) afterwards, as that takes most of the time
+that a start needs; what comes meanwhile waits in line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import os
+import signal
+import threading
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from headway.lsp.capabilities import client_capabilities, server_capabilities
+from headway.lsp.connection import Connection
+from headway.lsp.errors import INVALID_PARAMS, INVALID_REQUEST, SERVER_NOT_INITIALIZED, RpcError
+from headway.lsp.streams import Streams
+from headway.lsp.transport import Inbox, Outbox
+
+if TYPE_CHECKING:
+    from headway.lsp.assembly import Assembly
+    from headway.lsp.editor import EditorWatch
+
+_VERSION = "0.1.0"
+# An orderly end takes well under a second; after this much nobody waits for it any longer.
+_LAST_RESORT_S = 4.0
+_FLUSH_S = 0.5
+_JOB_TYPES = ("analysis", "index", "tests")
+
+_log = logging.getLogger(__name__)
+
+
+class _Phase(enum.Enum):
+    NEW = enum.auto()
+    SERVING = enum.auto()
+    SHUT_DOWN = enum.auto()
+
+
+class Server:
+    """One client, from its first byte to its last."""
+
+    def __init__(self, streams: Streams, tasks: asyncio.TaskGroup, *, probes: bool) -> None:
+        self._probes = probes
+        self._tasks = tasks
+        self._loop = asyncio.get_running_loop()
+        self._phase = _Phase.NEW
+        self._ended: asyncio.Future[int] = self._loop.create_future()
+        self._assembly: Assembly | None = None
+        self._initialized = False
+        self._closed = False
+        self._editor: EditorWatch | None = None
+        self._outbox = Outbox(streams.write_fd, on_drained=self._drained, on_lost=self._lost)
+        self._connection = Connection(
+            outbox=self._outbox, tasks=tasks, gate=self._gate, on_broken=self._broken, on_pressure=self._pressure
+        )
+        self._inbox = Inbox(streams.read_fd, on_data=self._connection.receive, on_end=self._end_of_input)
+        self._connection.requests.update({"initialize": self._initialize, "shutdown": self._shutdown})
+        self._connection.notifications.update({"initialized": self._on_initialized, "exit": self._exit})
+
+    async def run(self) -> int:
+        """Serve until the end, whichever it is, and return the exit code."""
+        for signum, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)):
+            self._loop.add_signal_handler(signum, self._end, code, f"signal {signum}")
+        self._inbox.start()
+        code = await self._ended
+        _last_resort(code)
+        self._inbox.close()
+        if self._editor is not None:
+            self._editor.close()
+        await self._close()
+        await self._outbox.flush(_FLUSH_S)
+        return code
+
+    # -- messages of the life cycle -----------------------------------------------------------------------------------
+
+    def _gate(self, method: str, is_request: bool) -> RpcError | None:
+        if method == "exit" and not is_request:
+            return None
+        if self._phase is _Phase.SHUT_DOWN:
+            return RpcError(INVALID_REQUEST, "the server is shutting down; only exit is taken")
+        if self._phase is _Phase.NEW and method != "initialize":
+            return RpcError(SERVER_NOT_INITIALIZED, "initialize must come first")
+        return None
+
+    def _initialize(self, params: object) -> dict[str, Any]:
+        if self._phase is not _Phase.NEW:
+            raise RpcError(INVALID_REQUEST, "initialize came twice")
+        if not isinstance(params, dict):
+            raise RpcError(INVALID_PARAMS, "params: must be an object")
+        capabilities = client_capabilities(params.get("capabilities"))
+        self._phase = _Phase.SERVING
+        self._connection.hold()
+        self._loop.call_soon(self._begin, params)
+        job_types = (*_JOB_TYPES, "probe") if self._probes else _JOB_TYPES
+        return {
+            "capabilities": server_capabilities(capabilities, job_types=job_types, probes=self._probes),
+            "serverInfo": {"name": "headway", "version": _VERSION},
+        }
+
+    def _begin(self, params: dict[str, Any]) -> None:
+        pid = params.get("processId")
+        if isinstance(pid, int) and not isinstance(pid, bool) and pid > 0:
+            from headway.lsp.editor import EditorWatch
+
+            self._editor = EditorWatch(pid, lambda: self._end(1, "the client's process has ended"))
+            self._editor.start()
+        self._tasks.create_task(self._assemble(params))
+
+    async def _assemble(self, params: dict[str, Any]) -> None:
+        from headway.lsp.assembly import Assembly
+
+        capabilities = client_capabilities(params.get("capabilities"))
+        self._assembly = Assembly(
+            connection=self._connection,
+            capabilities=capabilities,
+            params=params,
+            tasks=self._tasks,
+            probes=self._probes,
+        )
+        await self._assembly.start()
+        self._connection.release()
+
+    def _on_initialized(self, params: object) -> None:
+        if self._assembly is None or self._initialized:
+            return
+        self._initialized = True
+        self._tasks.create_task(self._assembly.client_is_ready())
+
+    def _shutdown(self, params: object) -> Coroutine[Any, Any, None]:
+        self._phase = _Phase.SHUT_DOWN
+        self._connection.cancel_all()
+        return self._close()
+
+    def _exit(self, params: object) -> None:
+        self._end(0 if self._phase is _Phase.SHUT_DOWN else 1, "exit")
+
+    async def _close(self) -> None:
+        """End open progress, requests in flight, jobs, children; whatever is open is closed once."""
+        if self._closed:
+            return
+        self._closed = True
+        self._connection.cancel_all()
+        if self._assembly is not None:
+            await self._assembly.close()
+
+    # -- ends ---------------------------------------------------------------------------------------------------------
+
+    def _end(self, code: int, why: str) -> None:
+        if not self._ended.done():
+            _log.info("the server ends: %s", why)
+            self._ended.set_result(code)
+
+    def _end_of_input(self) -> None:
+        self._end(1, "the input has ended")
+
+    def _lost(self) -> None:
+        self._end(1, "the client has closed its end")
+
+    def _broken(self, why: str) -> None:
+        _log.error("the client's stream cannot be read any further: %s", why)
+        self._end(1, "the stream is broken")
+
+    # -- flow ---------------------------------------------------------------------------------------------------------
+
+    def _drained(self) -> None:
+        self._connection.drained()
+        if self._assembly is not None:
+            self._assembly.drained()
+
+    def _pressure(self, high: bool) -> None:
+        if high:
+            _log.warning("the client does not take its answers; nothing more is read until it does")
+            self._inbox.pause()
+        else:
+            self._inbox.resume()
+
+
+def _last_resort(code: int) -> None:
+    """If the orderly end hangs, the process ends all the same; its children notice and follow."""
+    timer = threading.Timer(_LAST_RESORT_S, os._exit, (code,))
+    timer.daemon = True
+    timer.start()
+
+
+async def serve(streams: Streams, *, probes: bool) -> int:
+    """Serve one client and return the exit code of the process."""
+    async with asyncio.TaskGroup() as tasks:
+        return await Server(streams, tasks, probes=probes).run()

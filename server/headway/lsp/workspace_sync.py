@@ -1,0 +1,99 @@
+"""The notifications by which the client keeps the session up to date: texts, files, folders, settings, trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headway.lsp.connection import Connection
+from headway.lsp.convert import Converter
+from headway.lsp.initialization import folder
+from headway.lsp.negotiation import dig
+from headway.lsp.protocol import TRUST_GRANTED
+from headway.session.arguments import Arguments
+from headway.session.ports import FileChange
+from headway.session.session import Session
+from headway.workspace.documents import Document
+from headway.workspace.uris import uri_to_path
+
+_DELETED = 3
+
+
+class WorkspaceSync:
+    """Handlers of one session's notifications. `pull_settings` asks the client, where it can be asked."""
+
+    def __init__(self, session: Session, converter: Converter, pull_settings: Callable[[], bool]) -> None:
+        self._session = session
+        self._converter = converter
+        self._pull_settings = pull_settings
+
+    def register(self, connection: Connection) -> None:
+        """Make these the handlers of a connection."""
+        connection.notifications.update(
+            {
+                "textDocument/didOpen": self.did_open,
+                "textDocument/didChange": self.did_change,
+                "textDocument/didSave": self.did_save,
+                "textDocument/didClose": self.did_close,
+                "workspace/didChangeWatchedFiles": self.did_change_watched_files,
+                "workspace/didChangeWorkspaceFolders": self.did_change_folders,
+                "workspace/didChangeConfiguration": self.did_change_configuration,
+                TRUST_GRANTED: self.trust_granted,
+                "$/setTrace": _nothing,
+            }
+        )
+
+    def did_open(self, params: object) -> None:
+        item = Arguments(params).inner("textDocument")
+        document = Document(
+            uri=item.text("uri"),
+            language=item.text("languageId", "plaintext"),
+            version=item.integer("version", 0, low=-(2**31)),
+            text=item.text("text"),
+        )
+        self._session.open_document(document)
+
+    def did_change(self, params: object) -> None:
+        read = Arguments(params)
+        identifier = read.inner("textDocument")
+        uri = identifier.text("uri")
+        known = self._session.documents.get(uri)
+        if known is None:
+            raise identifier.fail("uri", f"{uri[:200]} is not open")
+        version = identifier.integer("version", known.version + 1, low=-(2**31))
+        self._session.change_document(uri, version, self._converter.changed(known.content, read))
+
+    def did_save(self, params: object) -> None:
+        self._session.save_document(Arguments(params).inner("textDocument").text("uri"))
+
+    def did_close(self, params: object) -> None:
+        self._session.close_document(Arguments(params).inner("textDocument").text("uri"))
+
+    def did_change_watched_files(self, params: object) -> None:
+        newest: dict[str, FileChange] = {}
+        for change in Arguments(params).each("changes"):
+            uri = change.text("uri")
+            path = uri_to_path(uri)
+            deleted = change.integer("type") == _DELETED
+            # Of several changes of a file only the last one says how it is now.
+            newest.pop(uri, None)
+            newest[uri] = FileChange(uri=uri, path=None if path is None else Path(path), deleted=deleted)
+        self._session.change_files(tuple(newest.values()))
+
+    def did_change_folders(self, params: object) -> None:
+        event = Arguments(params).inner("event")
+        added = [made for item in event.sequence("added") if (made := folder(item)) is not None]
+        removed = [uri for item in event.sequence("removed") if isinstance(uri := dig(item, "uri"), str)]
+        self._session.change_folders(added=added, removed=removed)
+
+    def did_change_configuration(self, params: object) -> None:
+        if not self._pull_settings():
+            self._session.configure(dig(params, "settings", "headway"), whole=False)
+
+    def trust_granted(self, params: object) -> None:
+        self._session.grant_trust()
+
+
+def _nothing(params: Any) -> None:
+    """Messages about how much is traced: the log's level is set elsewhere."""
