@@ -8,7 +8,6 @@ become candidates: an engine may know a thousand.
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -172,7 +171,6 @@ def _fit(prefix: str) -> Callable[[str], int | None]:
         return lambda label: _BEGINS
     low = prefix.lower()
     bare = low.lstrip("_")
-    scattered = _scattered(prefix)
 
     def fit(label: str) -> int | None:
         if label.startswith(prefix):
@@ -182,19 +180,24 @@ def _fit(prefix: str) -> Callable[[str], int | None]:
             return _BEGINS_IN_OTHER_CASE
         if bare and lowered.lstrip("_").startswith(bare):
             return _BEGINS_BEHIND_UNDERSCORE
-        return _SCATTERED if scattered.search(label) else None
+        return _SCATTERED if _scattered(label, lowered, low) else None
 
     return fit
 
 
-def _scattered(prefix: str) -> re.Pattern[str]:
-    """Letters in their order with others between them; the first begins a word of the label."""
-    first, rest = prefix[0], prefix[1:]
-    parts = [f"(?:(?<![^\\W_]){_either(first)}|{re.escape(first.upper())})"]
-    parts += [f".*?{_either(letter)}" for letter in rest]
-    return re.compile("".join(parts))
+def _scattered(label: str, lowered: str, low: str) -> bool:
+    """Return whether the letters occur in this order, others between them, the first at the start of a word."""
+    at = _word_with(label, lowered, low[0])
+    for letter in low:
+        at = lowered.find(letter, at) + 1
+        if at == 0:
+            return False
+    return True
 
 
-def _either(letter: str) -> str:
-    low, up = letter.lower(), letter.upper()
-    return re.escape(letter) if low == up else f"(?:{re.escape(low)}|{re.escape(up)})"
+def _word_with(label: str, lowered: str, first: str) -> int:
+    """Return where the first word of a label that begins with a letter begins; behind its end where there is none."""
+    at = lowered.find(first)
+    while at > 0 and label[at - 1] != "_" and not label[at].isupper():
+        at = lowered.find(first, at + 1)
+    return at if at >= 0 else len(label)

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # An edit copies one block, so a block is long enough to keep the list of blocks short and short enough to copy at once.
-_BLOCK_LENGTH = 32_768
+_BLOCK_LENGTH = 8_192
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,7 +56,11 @@ class _Block:
     def starts(self) -> list[int]:
         """Offsets at which lines start; the last is where the line behind the last line end would start."""
         if self._starts is None:
-            self._starts = [0, *(found.end() for found in _LINE_END.finditer(self.text))]
+            if "\r" in self.text:
+                self._starts = [0, *(found.end() for found in _LINE_END.finditer(self.text))]
+            else:  # Five times faster, and it is done for each key that is typed.
+                ends = accumulate(map(len, self.text.split("\n")[:-1]))
+                self._starts = [0, *(end + line for line, end in enumerate(ends, 1))]
         return self._starts
 
 
