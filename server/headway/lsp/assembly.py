@@ -14,6 +14,7 @@ from headway.lsp.convert import Converter
 from headway.lsp.headway_requests import HeadwayRequests
 from headway.lsp.initialization import session_options
 from headway.lsp.job_updates import JobReporter
+from headway.lsp.language_requests import LanguageRequests
 from headway.lsp.latency import Latencies
 from headway.lsp.progress import ProgressReporter
 from headway.lsp.queue_state import QueueStateReporter
@@ -63,9 +64,10 @@ class Assembly:
         self._progress = ProgressReporter(
             connection, self._scheduler, own_types=_SHOWN_TYPES, may_create=capabilities.progress
         )
-        rooms = build_rooms(self._session)
+        rooms = build_rooms(self._session, capabilities.encoding.value)
         headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)
         headway_requests.register(connection)
+        LanguageRequests(self._session, rooms, capabilities, converter).register(connection)
         WorkspaceSync(self._session, converter, self._pull_settings).register(connection)
         connection.notifications["window/workDoneProgress/cancel"] = self._progress_cancelled
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from headway.session.completing import Completing
+from headway.session.python_engine import PythonEngine
 from headway.session.session import Session
 
 
@@ -11,7 +14,16 @@ from headway.session.session import Session
 class Rooms:
     """The rooms that requests go to."""
 
+    completing: Completing
 
-def build_rooms(session: Session) -> Rooms:
-    """Build the rooms and let the session know them, in the order in which they start."""
-    return Rooms()
+
+def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]) -> Rooms:
+    """Build the rooms and let the session know them, in the order in which they start.
+
+    Args:
+        encoding: How the client counts columns; engines that can are asked to do the same.
+    """
+    engine = PythonEngine(session, encoding)
+    completing = Completing(session, engine.ty)
+    session.rooms += [engine, completing]
+    return Rooms(completing=completing)

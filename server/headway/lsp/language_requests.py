@@ -1,0 +1,67 @@
+"""The handlers of the language features: decode, call the session's rooms, encode."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+from headway.lsp.capabilities import ClientCapabilities
+from headway.lsp.completion import completion_list, resolved_item
+from headway.lsp.connection import Connection
+from headway.lsp.convert import Converter, Json, Lines
+from headway.session.arguments import Arguments
+from headway.session.rooms import Rooms
+from headway.session.session import Session
+from headway.workspace.text import Position
+
+
+class LanguageRequests:
+    """Handlers of one session's language requests."""
+
+    def __init__(self, session: Session, rooms: Rooms, capabilities: ClientCapabilities, converter: Converter) -> None:
+        self._session = session
+        self._rooms = rooms
+        self._capabilities = capabilities
+        self._converter = converter
+
+    def register(self, connection: Connection) -> None:
+        """Make these the handlers of a connection."""
+        connection.requests.update(
+            {
+                "textDocument/completion": self.completion,
+                "completionItem/resolve": self.resolve,
+            }
+        )
+
+    def completion(self, params: object) -> Coroutine[Any, Any, Json]:
+        uri, position, lines = self._place(params)
+        return self._complete(uri, position, lines)
+
+    async def _complete(self, uri: str, position: Position, lines: Lines) -> Json:
+        found = await self._rooms.completing.complete(uri, position)
+        return completion_list(found, uri, lines, self._capabilities, self._converter)
+
+    def resolve(self, params: object) -> Json:
+        item = dict(Arguments(params).mapping)
+        match item.get("data"):
+            case [int(list_id), int(index), *rest]:
+                found = self._rooms.completing.resolve(list_id, index)
+                lines = self._lines(rest[0]) if rest and isinstance(rest[0], str) else _no_lines
+                return resolved_item(item, found, lines, self._capabilities, self._converter)
+            case _:
+                return item
+
+    def _place(self, params: object) -> tuple[str, Position, Lines]:
+        """Read the document and the position that a request is about."""
+        read = Arguments(params)
+        uri = read.inner("textDocument").text("uri")
+        lines = self._lines(uri)
+        return uri, self._converter.position_in(read.inner("position"), lines), lines
+
+    def _lines(self, uri: str) -> Lines:
+        document = self._session.documents.get(uri)
+        return _no_lines if document is None else document.line
+
+
+def _no_lines(number: int) -> str:
+    return ""
