@@ -14,7 +14,7 @@ def main() -> int:
     """Run the command named by the arguments and return its exit code."""
     if not sys.flags.isolated:
         _isolate()
-    from headway.commands import run
+    from headway.cli.commands import run
 
     return run(sys.argv[1:])
 
