@@ -1,0 +1,85 @@
+"""SQLite as the index uses it: how a database is opened, and what its errors mean for us.
+
+Every error becomes one of three classes, by what to do about it: wait, build anew, go elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+PAGE_BYTES: Final = 4_096
+_LOCK_WAIT_S: Final = 5.0
+_MAX_BYTES: Final = 2 << 30
+_JOURNAL_BYTES: Final = 16 << 20
+_UNUSABLE: Final = frozenset(
+    {
+        *("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_IOERR"),
+        *("SQLITE_PERM", "SQLITE_AUTH", "SQLITE_PROTOCOL"),
+    }
+)
+
+
+class StoreError(Exception):
+    """Base of what can be wrong with an index database."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class StoreDamagedError(StoreError):
+    """It is no database of ours or cannot be read. Set it aside and build the index anew."""
+
+
+class StoreBusyError(StoreError):
+    """Somebody else holds the write lock. Nothing was written; try again later."""
+
+
+class StoreUnusableError(StoreError):
+    """Nothing can be written there (rights, full disk, a file system without locks). Use another place."""
+
+
+def connect(path: str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise StoreUnusableError(path, "the file system does not support SQLite's write-ahead log")
+        db.executescript(
+            f"PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {_JOURNAL_BYTES}; PRAGMA temp_store = MEMORY;"
+            f"PRAGMA secure_delete = OFF; PRAGMA max_page_count = {_MAX_BYTES // PAGE_BYTES};"
+        )
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+@contextlib.contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turn SQLite's errors into ours, by what to do about them."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = str(getattr(error, "sqlite_errorname", ""))
+        reason = f"{error}{f' ({name})' if name else ''}"
+        family = "_".join(name.split("_")[:2])
+        if family in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+            raise StoreBusyError(path, reason) from error
+        if family in _UNUSABLE:
+            raise StoreUnusableError(path, reason) from error
+        raise StoreDamagedError(path, reason) from error
+    except (zlib.error, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise StoreDamagedError(path, f"unreadable content ({error})") from error
+    except OSError as error:
+        raise StoreUnusableError(path, error.strerror or str(error)) from error

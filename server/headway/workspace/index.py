@@ -1,0 +1,224 @@
+"""What one file says: its symbols, its imports and the texts by which it is found. Pure; runs in worker processes.
+
+`index_text` chooses by language. A grammar is a module with `definitions`; a language without one is found by its
+words only. Broken source is data: what can be understood is returned together with the problems.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from headway.workspace.text import Position, Range
+from headway.workspace.words import body_words, searchable
+
+# Raise it when the same file would now be indexed otherwise: stores made by older versions are rebuilt.
+INDEX_VERSION = 1
+
+_MAX_BODY_WORDS = 250
+_MAX_FILE_WORDS = 1_500
+_MAX_SNIPPET_LENGTH = 400
+
+LANGUAGES = {
+    **dict.fromkeys((".py", ".pyi", ".pyw"), "python"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
+    **dict.fromkeys((".ts", ".mts", ".cts", ".tsx"), "typescript"),
+    **dict.fromkeys((".c", ".h"), "c"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "cpp"),
+    **dict.fromkeys((".md", ".rst", ".txt", ".adoc"), "text"),
+    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    **dict.fromkeys((".sh", ".bash", ".zsh"), "shell"),
+    ".toml": "toml",
+    ".cfg": "ini",
+    ".ini": "ini",
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+    ".kt": "kotlin",
+    ".cs": "csharp",
+    ".rb": "ruby",
+    ".php": "php",
+    ".swift": "swift",
+    ".scala": "scala",
+    ".lua": "lua",
+    ".sql": "sql",
+    ".html": "html",
+    ".css": "css",
+    ".vue": "vue",
+}
+
+
+class SymbolKind(enum.IntEnum):
+    """The kinds of the Language Server Protocol that we give, with its numbers."""
+
+    FILE = 1
+    MODULE = 2
+    CLASS = 5
+    METHOD = 6
+    PROPERTY = 7
+    FIELD = 8
+    ENUM = 10
+    FUNCTION = 12
+    VARIABLE = 13
+    CONSTANT = 14
+    ENUM_MEMBER = 22
+
+    @property
+    def label(self) -> str:
+        """The protocol's spelling: `EnumMember`."""
+        return "".join(part.capitalize() for part in self.name.split("_"))
+
+
+class Definition(NamedTuple):
+    """A symbol in flat form, as it travels in bulk. Lines and columns are zero-based, columns in code points."""
+
+    name: str
+    kind: int
+    container: str  # names of the enclosing definitions, dotted; empty at the top of a file
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    name_line: int
+    name_column: int
+    detail: str  # signature, or the assignment
+    doc: str
+
+    @property
+    def range(self) -> Range:
+        """The whole definition."""
+        return Range(Position(self.line, self.column), Position(self.end_line, self.end_column))
+
+    @property
+    def selection_range(self) -> Range:
+        """Its name."""
+        start = Position(self.name_line, self.name_column)
+        return Range(start, Position(self.name_line, self.name_column + len(self.name)))
+
+
+class Chunk(NamedTuple):
+    """A text by which one definition (`ordinal` in `FileIndex.definitions`) is found."""
+
+    ordinal: int
+    name: str
+    context: str
+    doc: str
+    body: str
+    snippet: str
+
+
+class Parsed(NamedTuple):
+    """What a grammar gives: definitions in order of their start, and the text of each one's own body."""
+
+    definitions: list[Definition]
+    bodies: list[str]
+    imports: list[str]
+    doc: str
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileIndex:
+    """All that the index knows of one file. `problem` says what could not be understood, if anything."""
+
+    language: str
+    definitions: tuple[Definition, ...]
+    chunks: tuple[Chunk, ...]
+    imports: tuple[str, ...]
+    problem: str | None = None
+
+
+def language_of(path: str) -> str | None:
+    """Return the language of a file by its name, None for what is not indexed."""
+    return LANGUAGES.get(PurePosixPath(path).suffix.lower())
+
+
+def module_name(path: str) -> str:
+    """Return the dotted name by which a file would be imported, going by its path alone.
+
+    A leading `src` folder, the suffix and a final `__init__` are left out.
+    """
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    if len(parts) > 1 and parts[0] == "src":
+        parts = parts[1:]
+    if len(parts) > 1 and parts[-1] == "__init__":
+        parts = parts[:-1]
+    return ".".join(parts)
+
+
+def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
+    """Return what a file says.
+
+    Args:
+        path: Relative to its workspace folder, with slashes; part of what the file is found by.
+        text: The whole file, decoded, without byte order mark.
+        language: Where it is known better than by the file's name.
+    """
+    if not text.isascii():
+        # Half a surrogate pair, which only editors and UTF-16 files can bring, is no text to anybody behind us.
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    language = language or language_of(path) or "text"
+    if language == "python":
+        from headway.workspace import python_grammar  # Loads tree-sitter, which only workers need.
+
+        parsed = python_grammar.parse(text)
+    else:
+        parsed = Parsed([], [], [], "", None)
+    name = PurePosixPath(path).stem or path
+    if name == "__init__":
+        name = PurePosixPath(path).parent.name or name
+    whole = _whole_file(name, text, SymbolKind.MODULE if language == "python" else SymbolKind.FILE, parsed.doc)
+    context = " ".join(searchable(part) for part in PurePosixPath(path).with_suffix("").parts)
+    chunks = [
+        _chunk(ordinal + 1, definition, context, body)
+        for ordinal, (definition, body) in enumerate(zip(parsed.definitions, parsed.bodies, strict=True))
+        if body
+    ]
+    own = _own_text(text, parsed.definitions) if parsed.definitions else text
+    chunks.insert(0, _file_chunk(whole, context, own))
+    return FileIndex(
+        language=language,
+        definitions=(whole, *parsed.definitions),
+        chunks=tuple(chunks),
+        imports=tuple(parsed.imports),
+        problem=parsed.problem,
+    )
+
+
+def _whole_file(name: str, text: str, kind: SymbolKind, doc: str) -> Definition:
+    last = text.rfind("\n") + 1
+    return Definition(name, int(kind), "", 0, 0, text.count("\n"), len(text) - last, 0, 0, "", doc)
+
+
+def _chunk(ordinal: int, definition: Definition, context: str, body: str) -> Chunk:
+    snippet = f"{definition.detail}\n{definition.doc}".strip() or definition.name
+    owner = " ".join(searchable(part) for part in definition.container.split(".") if part)
+    return Chunk(
+        ordinal,
+        searchable(definition.name),
+        f"{owner} {context}",
+        definition.doc,
+        body_words(body, _MAX_BODY_WORDS),
+        snippet[:_MAX_SNIPPET_LENGTH],
+    )
+
+
+def _file_chunk(whole: Definition, context: str, own: str) -> Chunk:
+    snippet = whole.doc or "\n".join(own.strip().splitlines()[:3])
+    return Chunk(
+        0, searchable(whole.name), context, whole.doc, body_words(own, _MAX_FILE_WORDS), snippet[:_MAX_SNIPPET_LENGTH]
+    )
+
+
+def _own_text(text: str, definitions: list[Definition]) -> str:
+    """Return the lines that belong to no definition."""
+    lines = text.split("\n")
+    kept = []
+    at = 0
+    for definition in definitions:
+        if definition.line >= at and not definition.container:
+            kept += lines[at : definition.line]
+            at = definition.end_line + 1
+    return "\n".join(kept + lines[at:])

@@ -1,0 +1,283 @@
+"""Which files of a folder belong to the workspace. Reads names and states, never contents of source files.
+
+git says it where it can, called so that nothing named in the workspace is run; else a walk with `.gitignore` rules.
+Both lists then lose what is recognised by content: environments, package folders, caches. Links are not followed, so
+that each real file is there once and every walk ends.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pathspec
+
+from headway.workspace.files import ReadOptions, Skipped, is_secret, read_file, stat_signature
+from headway.workspace.index import language_of
+
+# What a listing holds at most: far beyond what anybody edits, it is a home directory or a data set.
+MAX_FILES = 300_000
+_MAX_FOLDERS = 200_000
+_MAX_DEPTH = 256
+_MAX_RULES_BYTES = 262_144
+
+_SKIPPED_FOLDERS = frozenset(
+    {
+        *(".git", ".hg", ".svn", ".jj", "node_modules", "bower_components", "site-packages", "dist-packages"),
+        *("__pycache__", "__pypackages__", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache"),
+        *(".ipynb_checkpoints", ".eggs", ".idea", ".gradle", ".terraform"),
+    }
+)
+# A folder that holds one of these is an environment or a cache, whatever its name.
+_ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta", "CACHEDIR.TAG")
+_NESTED = re.compile(rb"(?:^|(?<=\0))([^\0]+)/(?=\0)")
+_SUBMODULE_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFile:
+    """A file to be indexed. `path` is relative to the folder, with slashes; `modified_at_ns` its modification time."""
+
+    path: str
+    signature: str
+    size_bytes: int
+    modified_at_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What was found, and how many files were passed over for which reason."""
+
+    files: list[ListedFile]
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingOptions:
+    """`exclude` holds globs as in `.gitignore`, over paths relative to the folder."""
+
+    read: ReadOptions = field(default_factory=ReadOptions)
+    exclude: tuple[str, ...] = ()
+
+
+# ---- git ------------------------------------------------------------------------------------------------------------
+
+
+def find_git(folders: Iterable[str], search_path: str | None = None) -> str | None:
+    """Return the absolute path of git, None where there is none outside of the workspace folders."""
+    roots = [os.path.realpath(folder) for folder in folders]
+    for place in (os.environ.get("PATH", os.defpath) if search_path is None else search_path).split(os.pathsep):
+        if not os.path.isabs(place):
+            continue
+        found = shutil.which("git", path=place)
+        if found and not any(_lies_in(os.path.realpath(found), root) for root in roots):
+            return found
+    return None
+
+
+def _lies_in(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def git_arguments(git: str) -> tuple[str, ...]:
+    """Return the command that lists a folder, to be run in it.
+
+    Nothing program-valued of the workspace's configuration can take effect.
+    """
+    safe = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.pager=cat")
+    return (git, *safe, "--no-pager", "ls-files", "-co", "--exclude-standard", "-z")
+
+
+def git_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which git sees this folder's repository, changes nothing and fetches nothing."""
+    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
+    return kept | {
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",  # Versions of git that do not know the one above fetch over no protocol.
+        "LC_ALL": "C",
+    }
+
+
+def nested_repositories(root: str, raw: bytes) -> list[str]:
+    """Return the repositories within a folder of which git's list names only the folder: nested ones and submodules."""
+    nested = [os.fsdecode(found.group(1)) for found in _NESTED.finditer(raw)]
+    modules = read_file(os.path.join(root, ".gitmodules"), ReadOptions(max_bytes=_MAX_RULES_BYTES))
+    if not isinstance(modules, Skipped):
+        nested += _SUBMODULE_PATH.findall(modules.text)
+    safe = [path for path in dict.fromkeys(nested) if _is_inside(path)]
+    return [path for path in safe if os.path.lexists(os.path.join(root, path, ".git"))]
+
+
+def _is_inside(path: str) -> bool:
+    return not os.path.isabs(path) and ".." not in path.split("/") and path != ""
+
+
+def from_git(root: str, lists: Mapping[str, bytes], options: ListingOptions) -> Listing:
+    """Make a listing of git's lists.
+
+    Args:
+        lists: By folder relative to the root ("" for the root itself): what git printed there.
+    """
+    paths: dict[str, None] = {}
+    for folder, raw in lists.items():
+        prefix = f"{folder}/" if folder else ""
+        for name in raw.split(b"\0"):
+            path = os.fsdecode(name)
+            if path and not path.endswith("/") and _is_inside(path):
+                paths[prefix + path] = None
+    return _listing(root, _without_environments(root, paths), options, Counter())
+
+
+def _without_environments(root: str, paths: Iterable[str]) -> Iterator[str]:
+    """Leave out what lies in an environment, a package folder or a cache."""
+    verdicts: dict[str, bool] = {"": False}
+
+    def is_foreign(folder: str) -> bool:
+        missing = []
+        while folder not in verdicts:
+            missing.append(folder)
+            folder = folder.rpartition("/")[0]
+        verdict = verdicts[folder]
+        for inner in reversed(missing):
+            verdict = verdict or _is_foreign_folder(root, inner)
+            verdicts[inner] = verdict
+        return verdict
+
+    return (path for path in paths if not is_foreign(path.rpartition("/")[0]))
+
+
+def _is_foreign_folder(root: str, folder: str) -> bool:
+    if folder.rpartition("/")[2] in _SKIPPED_FOLDERS:
+        return True
+    return any(os.path.lexists(os.path.join(root, folder, mark)) for mark in _ENVIRONMENT_MARKS)
+
+
+# ---- walking --------------------------------------------------------------------------------------------------------
+
+
+def from_walk(root: str, options: ListingOptions) -> Listing:
+    """Walk a folder by the rules of its `.gitignore` files and of `.git/info/exclude`."""
+    skipped: Counter[str] = Counter()
+    return _listing(root, _walk(root, skipped), options, skipped)
+
+
+def _walk(root: str, skipped: Counter[str]) -> Iterator[str]:
+    base = _rules(os.path.join(root, ".git", "info", "exclude"))
+    # Each folder carries the rules above it: (folder that they count from, rules), the nearest last.
+    stack: list[tuple[str, tuple[tuple[str, pathspec.GitIgnoreSpec], ...]]] = [("", (("", base),) if base else ())]
+    folders = 0
+    while stack:
+        folder, rules = stack.pop()
+        folders += 1
+        if folders > _MAX_FOLDERS or folder.count("/") >= _MAX_DEPTH:
+            skipped["tooDeep" if folders <= _MAX_FOLDERS else "tooMany"] += 1
+            continue
+        try:
+            with os.scandir(os.path.join(root, folder)) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError:
+            skipped["unreadable"] += 1
+            continue
+        names = {entry.name for entry in entries}
+        if folder and not names.isdisjoint(_ENVIRONMENT_MARKS):
+            continue
+        if ".gitignore" in names:
+            own = _rules(os.path.join(root, folder, ".gitignore"))
+            rules = (*rules, (folder, own)) if own else rules
+        inner = []
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_symlink():
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SKIPPED_FOLDERS and not _is_ignored(f"{path}/", rules):
+                    inner.append((path, rules))
+            elif not _is_ignored(path, rules):
+                yield path
+        stack += reversed(inner)
+
+
+def _rules(path: str) -> pathspec.GitIgnoreSpec | None:
+    found = read_file(path, ReadOptions(max_bytes=_MAX_RULES_BYTES))
+    if isinstance(found, Skipped):
+        return None
+    return glob_rules(found.text.splitlines())
+
+
+def glob_rules(lines: Iterable[str]) -> pathspec.GitIgnoreSpec | None:
+    """Return rules as in `.gitignore`; lines that are no rules are left out. None where nothing is left."""
+    kept = []
+    for line in lines:
+        try:
+            pathspec.GitIgnoreSpec.from_lines([line])
+        except (ValueError, TypeError):
+            continue
+        kept.append(line)
+    return pathspec.GitIgnoreSpec.from_lines(kept) if kept else None
+
+
+def _is_ignored(path: str, rules: Sequence[tuple[str, pathspec.GitIgnoreSpec]]) -> bool:
+    for folder, spec in reversed(rules):
+        verdict = spec.check_file(path[len(folder) + 1 :] if folder else path).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+# ---- both -----------------------------------------------------------------------------------------------------------
+
+
+def _listing(root: str, paths: Iterable[str], options: ListingOptions, skipped: Counter[str]) -> Listing:
+    excluded = glob_rules(options.exclude)
+    files: list[ListedFile] = []
+    for path in paths:
+        if language_of(path) is None or (excluded is not None and excluded.match_file(path)):
+            if is_secret(path, options.read):
+                skipped["secret"] += 1
+            continue
+        if is_secret(path, options.read):
+            skipped["secret"] += 1
+            continue
+        if not _is_text(path):
+            skipped["oddName"] += 1
+            continue
+        try:
+            status = os.lstat(os.path.join(root, path))
+        except OSError as error:
+            # In git's index but deleted is no loss.
+            skipped["unreadable"] += not isinstance(error, FileNotFoundError | NotADirectoryError)
+            continue
+        if stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            skipped["notRegular"] += 1
+        elif status.st_size > options.read.max_bytes:
+            skipped["tooLarge"] += 1
+        elif len(files) >= MAX_FILES:
+            skipped["tooMany"] += 1
+        else:
+            files.append(
+                ListedFile(
+                    path=path,
+                    signature=stat_signature(status),
+                    size_bytes=status.st_size,
+                    modified_at_ns=status.st_mtime_ns,
+                )
+            )
+    return Listing(files=files, skipped={reason: n for reason, n in skipped.items() if n})
+
+
+def _is_text(path: str) -> bool:
+    """Return whether a path can be written down; names that are no text in the file system's encoding cannot."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,237 @@
+"""Definitions of a Python file, by tree-sitter. Pure; runs in worker processes.
+
+The walk visits statements only and keeps its own stack: nesting of any depth costs memory, never the interpreter's
+stack. Source that does not parse gives what lies outside of the broken parts.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import cache
+
+import tree_sitter_python
+from tree_sitter import Language, Node, Parser
+
+from headway.workspace.index import Definition, Parsed, SymbolKind
+
+# Generous for the largest file that is indexed at all; beyond it the parser is lost in error recovery.
+_PARSE_LIMIT_S = 5.0
+_MAX_DEFINITIONS = 20_000
+_MAX_DETAIL_LENGTH = 240
+_MAX_DOC_LENGTH = 600
+_READ_LENGTH = 65_536
+_MAX_BODY_LENGTH = 16_384  # Nested definitions repeat their text at every level; this keeps that linear.
+
+_LONE_CR = re.compile(rb"\r(?!\n)")
+_SPACE = re.compile(r"\s+")
+_QUOTES = re.compile(r"^[A-Za-z]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
+_ENUM_BASE = re.compile(r"\b(?:Int|Str)?(?:Enum|Flag)\b")
+
+# Statements that hold statements: the walk goes into these and into nothing else.
+_HOLDERS = frozenset(
+    {
+        *("module", "block", "ERROR", "with_statement", "match_statement", "case_clause"),
+        *("if_statement", "elif_clause", "else_clause", "for_statement", "while_statement"),
+        *("try_statement", "except_clause", "except_group_clause", "finally_clause"),
+    }
+)
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_python.language()))
+
+
+def parse(text: str) -> Parsed:
+    """Return the definitions of Python source, in the order in which they start."""
+    source = _LONE_CR.sub(b"\n", text.encode("utf-8", "surrogatepass"))
+    deadline_at_s = time.monotonic() + _PARSE_LIMIT_S
+    parser = _parser()
+
+    def read(offset: int, _point: object) -> bytes:
+        return source[offset : offset + _READ_LENGTH]
+
+    def is_late(_offset: int, _has_error: bool) -> bool:
+        return time.monotonic() > deadline_at_s
+
+    try:
+        tree = parser.parse(read, progress_callback=is_late)
+    except ValueError:
+        parser.reset()  # Otherwise the next parse would go on with this text.
+        return Parsed([], [], [], "", f"too complex: not parsed within {_PARSE_LIMIT_S:.0f} s")
+    root = tree.root_node
+    walk = _Walk(source)
+    walk.run(root)
+    problem = "syntax errors" if root.has_error else None
+    if walk.is_full:
+        problem = f"more than {_MAX_DEFINITIONS} definitions; the rest is left out"
+    return Parsed(walk.definitions, walk.bodies, walk.imports, walk.docstring(root), problem)
+
+
+class _Walk:
+    """One pass over the statements of a tree."""
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._lines = None if source.isascii() else [0, *(m.end() for m in re.finditer(rb"\n", source))]
+        self.definitions: list[Definition] = []
+        self.bodies: list[str] = []
+        self.imports: list[str] = []
+        self._attributes: set[tuple[str, str]] = set()
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.definitions) >= _MAX_DEFINITIONS
+
+    def run(self, root: Node) -> None:
+        # (node, names of the enclosing definitions, what encloses: "" | "class" | "enum" | "method" | "function")
+        stack: list[tuple[Node, str, str]] = [(root, "", "")]
+        while stack and not self.is_full:
+            node, container, scope = stack.pop()
+            kind = node.type
+            if kind == "decorated_definition":
+                inner = node.child_by_field_name("definition")
+                if inner is not None:
+                    stack += self._definition(inner, node, container, scope)
+            elif kind in ("function_definition", "class_definition"):
+                stack += self._definition(node, node, container, scope)
+            elif kind in _HOLDERS:
+                stack += [(child, container, scope) for child in reversed(node.named_children)]
+            elif kind == "expression_statement":
+                first = node.named_children[:1]
+                if first and first[0].type == "assignment":
+                    self._assignment(first[0], container, scope)
+            elif kind in ("import_statement", "import_from_statement"):
+                self._import(node)
+            elif kind == "type_alias_statement":
+                left = node.child_by_field_name("left")
+                if left is not None and scope in ("", "class"):
+                    name = left.named_children[:1] or [left]
+                    self._add(name[0], node, SymbolKind.VARIABLE, container, self._text(node)[:_MAX_DETAIL_LENGTH])
+
+    def _definition(self, node: Node, whole: Node, container: str, scope: str) -> list[tuple[Node, str, str]]:
+        name = node.child_by_field_name("name")
+        body = node.child_by_field_name("body")
+        if name is None or not self._text(name).isidentifier():
+            return [] if body is None else [(body, container, scope)]
+        head_end = body.start_byte if body is not None else node.end_byte
+        head = self._source[node.start_byte : head_end].decode("utf-8", "replace")
+        detail = _SPACE.sub(" ", head.split("#", 1)[0] if body is None else head).strip()[:_MAX_DETAIL_LENGTH]
+        if node.type == "class_definition":
+            inner_scope = "enum" if _ENUM_BASE.search(detail.partition("(")[2]) else "class"
+            kind = SymbolKind.ENUM if inner_scope == "enum" else SymbolKind.CLASS
+        else:
+            is_method = scope in ("class", "enum")
+            inner_scope = "method" if is_method else "function"
+            kind = SymbolKind.METHOD if is_method else SymbolKind.FUNCTION
+            if is_method and whole is not node and "property" in self._decorators(whole, node):
+                kind = SymbolKind.PROPERTY
+        own_body = self._own_body(body, is_class=node.type == "class_definition") if body is not None else ""
+        doc = self.docstring(body) if body is not None else ""
+        self._add(name, whole, kind, container, detail, doc, f"{detail}\n{own_body}")
+        inner = f"{container}.{self._text(name)}" if container else self._text(name)
+        return [] if body is None else [(body, inner, inner_scope)]
+
+    def _own_body(self, body: Node, *, is_class: bool) -> str:
+        if not is_class:
+            end = min(body.end_byte, body.start_byte + _MAX_BODY_LENGTH)
+            return self._source[body.start_byte : end].decode("utf-8", "replace")
+        own = [child for child in body.named_children if child.type in ("expression_statement", "comment")]
+        return "\n".join(self._source[n.start_byte : n.end_byte].decode("utf-8", "replace") for n in own)
+
+    def _decorators(self, whole: Node, node: Node) -> str:
+        return self._source[whole.start_byte : node.start_byte].decode("utf-8", "replace")
+
+    def _assignment(self, node: Node, container: str, scope: str) -> None:
+        detail = self._source[node.start_byte : min(node.end_byte, node.start_byte + _MAX_DETAIL_LENGTH)]
+        line = _SPACE.sub(" ", detail.decode("utf-8", "replace"))
+        current: Node | None = node
+        while current is not None and current.type == "assignment":
+            left = current.child_by_field_name("left")
+            for target in self._targets(left) if left is not None else ():
+                self._target(target, node, container, scope, line)
+            current = current.child_by_field_name("right")
+
+    def _targets(self, left: Node) -> list[Node]:
+        if left.type in ("pattern_list", "tuple_pattern"):
+            return [child for child in left.named_children if child.type in ("identifier", "attribute")]
+        return [left]
+
+    def _target(self, target: Node, whole: Node, container: str, scope: str, line: str) -> None:
+        if target.type == "identifier" and scope in ("", "class", "enum"):
+            name = self._text(target)
+            if scope == "":
+                kind = SymbolKind.CONSTANT if name.isupper() and len(name) > 1 else SymbolKind.VARIABLE
+            else:
+                kind = SymbolKind.ENUM_MEMBER if scope == "enum" else SymbolKind.FIELD
+            if (container, name) not in self._attributes:
+                self._attributes.add((container, name))
+                self._add(target, whole, kind, container, line)
+        elif target.type == "attribute" and scope == "method":
+            owner = target.child_by_field_name("object")
+            name_node = target.child_by_field_name("attribute")
+            if owner is None or name_node is None or self._text(owner) not in ("self", "cls"):
+                return
+            of_class = container.rpartition(".")[0]
+            key = (of_class, self._text(name_node))
+            if key not in self._attributes:
+                self._attributes.add(key)
+                self._add(name_node, whole, SymbolKind.FIELD, of_class, line)
+
+    def _import(self, node: Node) -> None:
+        module = node.child_by_field_name("module_name")
+        if module is not None:
+            prefix = self._text(module)
+            self.imports.append(prefix)
+            joint = "" if prefix.endswith(".") else "."
+            self.imports += [f"{prefix}{joint}{name}" for name in self._imported(node)]
+        else:
+            self.imports += self._imported(node)
+
+    def _imported(self, node: Node) -> list[str]:
+        names = []
+        for child in node.children_by_field_name("name"):
+            inner = child.child_by_field_name("name") if child.type == "aliased_import" else child
+            if inner is not None:
+                names.append(self._text(inner))
+        return names
+
+    def docstring(self, body: Node) -> str:
+        """Return the start of the docstring of a block or module, with its line ends, empty where there is none."""
+        first = next((child for child in body.named_children if child.type != "comment"), None)
+        if first is None or first.type != "expression_statement":
+            return ""
+        string = next(iter(first.named_children), None)
+        if string is None or string.type != "string":
+            return ""
+        raw = self._source[string.start_byte : min(string.end_byte, string.start_byte + 2 * _MAX_DOC_LENGTH)]
+        lines = _QUOTES.sub("", raw.decode("utf-8", "replace")).splitlines()
+        return "\n".join(line.strip() for line in lines).strip()[:_MAX_DOC_LENGTH]
+
+    def _add(
+        self, name: Node, whole: Node, kind: SymbolKind, container: str, detail: str, doc: str = "", body: str = ""
+    ) -> None:
+        text = self._text(name)
+        if not text:
+            return
+        line, column = self._point(whole.start_point)
+        end_line, end_column = self._point(whole.end_point)
+        name_line, name_column = self._point(name.start_point)
+        self.definitions.append(
+            Definition(
+                text, int(kind), container, line, column, end_line, end_column, name_line, name_column, detail, doc
+            )
+        )
+        self.bodies.append(body)
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _point(self, point: tuple[int, int]) -> tuple[int, int]:
+        """Turn a column in bytes into one in code points."""
+        row, column = point
+        if self._lines is None or column == 0:
+            return row, column
+        start = self._lines[row]
+        return row, len(self._source[start : start + column].decode("utf-8", "replace"))

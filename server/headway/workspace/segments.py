@@ -1,0 +1,286 @@
+"""Symbols of many files packed for instant look-up: made in worker processes, queried where answers must not wait.
+
+A `Segment` is immutable. Its symbols lie in flat arrays sorted by name, its names in one block of bytes, so that it
+costs some 60 bytes a symbol, travels between processes as one block and is unpacked by copying. Files are known by the
+store's numbers, which are never used twice.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from typing import NamedTuple
+
+from headway.workspace.index import Definition
+from headway.workspace.text import Position, Range
+from headway.workspace.words import split_identifier
+
+_PLACES = 6  # line, column, end line, end column, line and column of the name
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789_"
+_LETTER_INDEX = {letter: index for index, letter in enumerate(_LETTERS)}
+# A change of the layout makes blobs of older stores unreadable: raise `index.INDEX_VERSION` together with it.
+_FORMAT = 1
+# A bound of one look-up, so that a few common letters typed into a vast workspace cost no more than in a small one.
+_MAX_CANDIDATES = 5_000
+
+
+class IndexedFile(NamedTuple):
+    """A file as a segment knows it. `stamp` grows with every change of the store: the newest one counts."""
+
+    file_id: int
+    stamp: int
+    path: str  # relative to the folder, with slashes
+    definitions: Sequence[Definition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symbol:
+    """A symbol found in the index."""
+
+    name: str
+    kind: int
+    container: str
+    path: str
+    range: Range
+    selection_range: Range
+
+
+class Segment:
+    """The symbols of some files, by name. Names are compared without regard to case."""
+
+    __slots__ = (
+        "_containers",
+        "_file_of",
+        "_first_of",
+        "_folded",
+        "_letters",
+        "_name_starts",
+        "_names",
+        "_places",
+        "_starts_hump",
+        "container_of",
+        "file_ids",
+        "kind_of",
+        "paths",
+        "stamps",
+    )
+
+    def __init__(self, files: Iterable[IndexedFile]) -> None:
+        """Pack the files' symbols. Slow (a microsecond each): for worker processes."""
+        files = list(files)
+        self.file_ids = array("Q", (file.file_id for file in files))
+        self.stamps = array("Q", (file.stamp for file in files))
+        self.paths = [file.path for file in files]
+        rows = sorted(
+            (definition.name.lower(), definition.name, at, definition)
+            for at, file in enumerate(files)
+            for definition in file.definitions
+            if "\n" not in definition.name
+        )
+        names: list[str] = []
+        first_of = array("I")
+        for row, (_, name, _, _) in enumerate(rows):
+            if not names or names[-1] != name:
+                names.append(name)
+                first_of.append(row)
+        first_of.append(len(rows))
+        containers = dict.fromkeys(definition.container for _, _, _, definition in rows)
+        container_index = {container: index for index, container in enumerate(containers)}
+        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+        self._first_of = first_of
+        self._names = b"\n".join(encoded)
+        self._name_starts = array("I", accumulate((len(name) + 1 for name in encoded), initial=0))
+        self._folded = _folded(self._names, encoded)
+        self._containers = list(containers)
+        self.container_of = array("I", (container_index[row[3].container] for row in rows))
+        self._file_of = array("I", (row[2] for row in rows))
+        self.kind_of = bytes(row[3].kind for row in rows)
+        self._places = array("I", (place for row in rows for place in row[3][3:9]))
+        self._letters = _letter_sets(name.lower() for name in names)
+        self._starts_hump = _letter_sets("".join(p[0] for p in split_identifier(name) if p) for name in names)
+
+    # ---- travelling ----
+
+    def pack(self) -> bytes:
+        """Return the segment as one block of bytes."""
+        fields = [getattr(self, name) for name in self.__slots__]
+        fields[self.__slots__.index("paths")] = "\0".join(self.paths)
+        fields[self.__slots__.index("_containers")] = "\0".join(self._containers)
+        return pickle.dumps((_FORMAT, fields), protocol=5)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Segment:
+        """Return the segment that our own `pack` made in another process; never give it foreign bytes."""
+        _, fields = pickle.loads(packed)  # Comes through our own pipe from our own worker.
+        segment = cls.__new__(cls)
+        for name, value in zip(cls.__slots__, fields, strict=True):
+            setattr(segment, name, value)
+        segment.paths = fields[cls.__slots__.index("paths")].split("\0") if len(segment.file_ids) else []
+        segment._containers = fields[cls.__slots__.index("_containers")].split("\0")
+        return segment
+
+    @property
+    def memory_bytes(self) -> int:
+        """About what it occupies."""
+        arrays = (self._first_of, self._name_starts, self.container_of, self._file_of, self._places)
+        sets = sum(bits.bit_length() // 8 + 32 for bits in (*self._letters, *self._starts_hump))
+        folded = 0 if self._folded is None or self._folded is self._names else len(self._folded)
+        return (
+            sum(len(a) * a.itemsize for a in arrays)
+            + len(self.kind_of)
+            + len(self._names)
+            + folded
+            + sets
+            + sum(len(path) + 57 for path in self.paths)
+            + sum(len(container) + 57 for container in self._containers)
+        )
+
+    # ---- reading ----
+
+    def __len__(self) -> int:
+        """Symbols."""
+        return len(self.kind_of)
+
+    @property
+    def name_count(self) -> int:
+        """Different names."""
+        return len(self._first_of) - 1
+
+    def name(self, index: int) -> str:
+        """Return the name with this index; indices follow the order of the folded names."""
+        start = self._name_starts[index]
+        return self._names[start : self._name_starts[index + 1] - 1].decode("utf-8", "surrogatepass")
+
+    def name_length(self, index: int) -> int:
+        """Return the bytes of a name, without making it."""
+        return self._name_starts[index + 1] - self._name_starts[index]
+
+    def rows(self, name_index: int) -> range:
+        """Return the rows of the symbols with this name."""
+        return range(self._first_of[name_index], self._first_of[name_index + 1])
+
+    def file_at(self, row: int) -> int:
+        """Return the position of a symbol's file among the segment's files."""
+        return self._file_of[row]
+
+    def container(self, row: int) -> str:
+        """Return the dotted names that enclose a symbol."""
+        return self._containers[self.container_of[row]]
+
+    def symbol(self, name_index: int, row: int) -> Symbol:
+        """Return one symbol in full."""
+        line, column, end_line, end_column, name_line, name_column = self._places[row * _PLACES : (row + 1) * _PLACES]
+        name = self.name(name_index)
+        return Symbol(
+            name=name,
+            kind=self.kind_of[row],
+            container=self.container(row),
+            path=self.paths[self._file_of[row]],
+            range=Range(Position(line, column), Position(end_line, end_column)),
+            selection_range=Range(Position(name_line, name_column), Position(name_line, name_column + len(name))),
+        )
+
+    # ---- finding names ----
+
+    def with_prefix(self, prefix: str) -> range:
+        """Return the indices of the names that start with a prefix, in whatever case."""
+        low = bisect_left(_FoldedNames(self), prefix.lower())
+        # Behind every name that starts with the prefix, since no name holds this last code point.
+        high = bisect_left(_FoldedNames(self), prefix.lower() + "\U0010ffff", lo=low)
+        return range(low, high)
+
+    def containing(self, part: str) -> Iterator[int]:
+        """Yield the indices of the names that contain a text, in whatever case."""
+        wanted = part.lower().encode("utf-8", "surrogatepass")
+        if not wanted or b"\n" in wanted:
+            return
+        if self._folded is None:
+            yield from (index for index in range(self.name_count) if part.lower() in self.name(index).lower())
+            return
+        at = self._folded.find(wanted)
+        while at >= 0:
+            index = bisect_right(self._name_starts, at) - 1
+            yield index
+            at = self._folded.find(wanted, self._name_starts[index + 1])
+
+    def matching(self, pattern: re.Pattern[bytes], candidates: int) -> Iterator[int]:
+        """Yield the indices of the names, of those in a set, in which a pattern is found."""
+        search, names, starts = pattern.search, self._names, self._name_starts
+        for index in islice(bit_indices(candidates), _MAX_CANDIDATES):
+            if search(names, starts[index], starts[index + 1] - 1):
+                yield index
+
+    def with_letters(self, letters: str) -> int:
+        """Return the set of the names that hold all the letters, as the bits of a number."""
+        return self._all_of(self._letters, letters)
+
+    def with_humps(self, initials: str) -> int:
+        """Return the set of the names of which parts start with each of the letters, as the bits of a number."""
+        return self._all_of(self._starts_hump, initials)
+
+    def _all_of(self, sets: Sequence[int], letters: str) -> int:
+        found = (1 << self.name_count) - 1
+        for letter in set(letters.lower()):
+            index = _LETTER_INDEX.get(letter)
+            if index is not None:  # Letters without a set decide nothing here; the match itself does.
+                found &= sets[index]
+        return found
+
+
+class _FoldedNames(Sequence[str]):
+    """The names of a segment in lower case, for bisecting."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+
+    def __len__(self) -> int:
+        return self._segment.name_count
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # bisect asks for single items only
+        return self._segment.name(index).lower()
+
+
+def _folded(names: bytes, encoded: Sequence[bytes]) -> bytes | None:
+    """Return the names in lower case, None where a name changes its length by it, which a few letters do.
+
+    The very same object where all are in lower case already, as most are: then it costs nothing.
+    """
+    lower = [name.decode("utf-8", "surrogatepass").lower().encode("utf-8", "surrogatepass") for name in encoded]
+    if any(len(a) != len(b) for a, b in zip(lower, encoded, strict=True)):
+        return None
+    folded = b"\n".join(lower)
+    return names if folded == names else folded
+
+
+def _letter_sets(texts: Iterable[str]) -> list[int]:
+    """Return for each of our letters the set of the texts that hold it, as the bits of a number."""
+    found: list[list[int]] = [[] for _ in _LETTERS]
+    count = 0
+    for number, text in enumerate(texts):
+        count = number + 1
+        for letter in set(text):
+            index = _LETTER_INDEX.get(letter)
+            if index is not None:
+                found[index].append(number)
+    sets = []
+    for numbers in found:
+        bits = bytearray((count + 7) // 8)
+        for number in numbers:
+            bits[number >> 3] |= 1 << (number & 7)
+        sets.append(int.from_bytes(bits, "little"))
+    return sets
+
+
+def bit_indices(bits: int) -> Iterator[int]:
+    """Yield the positions of the set bits of a number, lowest first."""
+    # A string search finds the next bit at C speed, however far apart the bits lie.
+    text = bin(bits)[:1:-1]
+    at = text.find("1")
+    while at >= 0:
+        yield at
+        at = text.find("1", at + 1)

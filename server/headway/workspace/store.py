@@ -1,0 +1,392 @@
+"""The index on disk: one SQLite database (WAL) for each workspace folder, with a full-text table of definitions.
+
+Used from worker processes and threads, never on the event loop. There is one writer at a time: SQLite's own lock makes
+others queue for a bounded time. Readers see a consistent state and never wait. What can be
+wrong with a database is in `database.py`; `placing.py` decides where databases lie.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from headway.workspace.database import PAGE_BYTES, StoreDamagedError, connect, translated
+from headway.workspace.index import INDEX_VERSION, Chunk, Definition
+from headway.workspace.segments import IndexedFile
+
+SCHEMA_VERSION: Final = 1
+
+_ORDINAL_BITS: Final = 20  # a full-text row's id is the file's id and the definition's number in it
+# How much a word counts by where it stands: name, context (containers and path), docstring, body.
+_WEIGHTS: Final = "10.0, 2.0, 4.0, 1.0"
+
+_SCHEMA: Final = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    path TEXT NOT NULL UNIQUE,
+    signature TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    language TEXT NOT NULL,
+    skipped TEXT,
+    note TEXT,
+    stamp INTEGER NOT NULL,
+    symbols INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,
+    definitions BLOB NOT NULL
+);
+CREATE INDEX files_by_stamp ON files (stamp);
+CREATE VIRTUAL TABLE chunks USING fts5(
+    name, context, doc, body, snippet UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
+);
+"""
+
+
+class StoredFile(NamedTuple):
+    """What the store knows of a file without its content."""
+
+    file_id: int
+    signature: str
+    digest: bytes
+    skipped: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord:
+    """A file to be stored. `signature` "" makes the next start read it again, as for text that is not on disk."""
+
+    path: str
+    signature: str
+    digest: bytes
+    language: str
+    definitions: Sequence[Definition] = ()
+    chunks: Sequence[Chunk] = ()
+    skipped: str | None = None
+    note: str | None = None
+
+
+class TextHit(NamedTuple):
+    """A definition found by its words; a smaller `rank` is better."""
+
+    path: str
+    definition: Definition
+    ordinal: int
+    snippet: str
+    rank: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreStats:
+    """Size of an index. `skipped`: files passed over, by reason."""
+
+    files: int
+    symbols: int
+    chunks: int
+    size_bytes: int
+    skipped: dict[str, int]
+
+
+def fingerprint() -> str:
+    """Return what the content of a database depends on besides the files: schema, extraction, grammars."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        grammar = version("tree-sitter-python")
+    except PackageNotFoundError:
+        grammar = "none"
+    return f"schema {SCHEMA_VERSION}, index {INDEX_VERSION}, tree-sitter-python {grammar}"
+
+
+class Store:
+    """An open database. Close it, or use it as a context."""
+
+    def __init__(self, path: str, *, readonly: bool = False) -> None:
+        """Open an existing database of the present version.
+
+        Raises:
+            StoreDamagedError: it is damaged, of another version, or not there.
+            StoreBusyError, StoreUnusableError: see there.
+        """
+        self.path = path
+        with translated(path):
+            if not os.path.isfile(path):
+                raise StoreDamagedError(path, "not there")
+            self._db = connect(path)
+            try:
+                found = self._meta("fingerprint")
+                if readonly:
+                    self._db.execute("PRAGMA query_only = 1")
+            except BaseException:
+                self._db.close()
+                raise
+            if found != fingerprint():
+                self._db.close()
+                raise StoreDamagedError(path, f"made by another version ({found})")
+
+    @classmethod
+    def create(cls, path: str, root: str) -> Store:
+        """Create a database for a workspace folder where there is none.
+
+        Raises:
+            StoreUnusableError: nothing can be written there.
+        """
+        with translated(path):
+            db = connect(path)
+            try:
+                # A full-text table makes tables of its own, so the script runs in one transaction of ours.
+                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+                values = (("fingerprint", fingerprint()), ("root", root), ("stamp", "0"))
+                db.executemany("INSERT INTO meta VALUES (?, ?)", values)
+            finally:
+                db.close()
+        return cls(path)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database; does nothing when it is closed."""
+        self._db.close()
+
+    @property
+    def root(self) -> str:
+        """The folder whose index this is."""
+        with translated(self.path):
+            return self._meta("root") or ""
+
+    @property
+    def stamp(self) -> int:
+        """The newest stamp: that of the last change."""
+        with translated(self.path):
+            return int(self._meta("stamp") or 0)
+
+    def check(self) -> None:
+        """Read the whole database.
+
+        Raises:
+            StoreDamagedError: something in it cannot be read.
+        """
+        with translated(self.path):
+            (verdict,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise StoreDamagedError(self.path, str(verdict))
+            self._db.execute("INSERT INTO chunks (chunks, rank) VALUES ('integrity-check', 0)")
+
+    # ---- reading ----
+
+    def known(self) -> dict[str, StoredFile]:
+        """Return all stored files by path."""
+        with translated(self.path):
+            rows = self._db.execute("SELECT path, id, signature, digest, skipped FROM files")
+            return {path: StoredFile(*rest) for path, *rest in rows}
+
+    def get(self, paths: Collection[str]) -> dict[str, StoredFile]:
+        """Return those of some files that are stored, by path."""
+        found = {}
+        with translated(self.path):
+            for some in _some(list(paths)):
+                marks = ",".join("?" * len(some))
+                rows = self._db.execute(
+                    f"SELECT path, id, signature, digest, skipped FROM files WHERE path IN ({marks})", some
+                )
+                found.update({path: StoredFile(*rest) for path, *rest in rows})
+        return found
+
+    def below(self, folder: str) -> list[str]:
+        """Return the stored paths that lie below a folder."""
+        low, high = f"{folder}/", f"{folder}0"  # "0" follows "/"
+        with translated(self.path):
+            return [
+                path for (path,) in self._db.execute("SELECT path FROM files WHERE path > ? AND path < ?", (low, high))
+            ]
+
+    def load(self, file_ids: Collection[int]) -> list[IndexedFile]:
+        """Return files with their definitions."""
+        found: list[IndexedFile] = []
+        with translated(self.path):
+            for some in _some(list(file_ids)):
+                marks = ",".join("?" * len(some))
+                rows = self._db.execute(
+                    f"SELECT id, stamp, path, definitions FROM files WHERE skipped IS NULL AND id IN ({marks})", some
+                )
+                found += [IndexedFile(i, stamp, path, unpack_definitions(blob)) for i, stamp, path, blob in rows]
+        return found
+
+    def load_after(self, file_id: int, max_symbols: int) -> list[IndexedFile]:
+        """Return the files behind one, by id, with their definitions, until there are `max_symbols` of them."""
+        found: list[IndexedFile] = []
+        left = max_symbols
+        with translated(self.path):
+            rows = self._db.execute(
+                "SELECT id, stamp, path, symbols, definitions FROM files WHERE id > ? AND skipped IS NULL ORDER BY id",
+                (file_id,),
+            )
+            for i, stamp, path, symbols, blob in rows:
+                found.append(IndexedFile(i, stamp, path, unpack_definitions(blob)))
+                left -= symbols
+                if left <= 0:
+                    break
+            rows.close()
+        return found
+
+    def search(self, words: Sequence[str], limit: int, accepts: Callable[[str], bool] | None = None) -> list[TextHit]:
+        """Return definitions that hold any of the words, best first.
+
+        Args:
+            words: As `words.query_words` gives them; the last one also counts as the start of a word.
+            accepts: Says of a path whether its hits count.
+        """
+        if not words:
+            return []
+        terms = [f'"{word}"' for word in words]
+        terms.append(f'"{words[-1]}"*')
+        sql = (
+            "SELECT rowid, snippet, bm25(chunks, " + _WEIGHTS + ") AS r FROM chunks WHERE chunks MATCH ? "
+            "ORDER BY r LIMIT ?"
+        )
+        hits: list[TextHit] = []
+        with translated(self.path):
+            rows = self._db.execute(sql, (" OR ".join(terms), limit if accepts is None else 50 * limit))
+            files: dict[int, tuple[str, list[Definition]] | None] = {}
+            for rowid, snippet, rank in rows:
+                file_id, ordinal = rowid >> _ORDINAL_BITS, rowid & (1 << _ORDINAL_BITS) - 1
+                if file_id not in files:
+                    files[file_id] = self._file(file_id, accepts)
+                file = files[file_id]
+                if file is not None and ordinal < len(file[1]):
+                    hits.append(TextHit(file[0], file[1][ordinal], ordinal, snippet, rank))
+                if len(hits) >= limit:
+                    break
+            rows.close()
+        return hits
+
+    def snippets(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], str]:
+        """Return the stored snippets of definitions, by path and ordinal."""
+        found = {}
+        with translated(self.path):
+            for path, ordinal in places:
+                row = self._db.execute(
+                    "SELECT snippet FROM chunks WHERE rowid = (SELECT id FROM files WHERE path = ?) << ? | ?",
+                    (path, _ORDINAL_BITS, ordinal),
+                ).fetchone()
+                if row is not None:
+                    found[path, ordinal] = row[0]
+        return found
+
+    def _file(self, file_id: int, accepts: Callable[[str], bool] | None) -> tuple[str, list[Definition]] | None:
+        row = self._db.execute("SELECT path, definitions FROM files WHERE id = ?", (file_id,)).fetchone()
+        if row is None or (accepts is not None and not accepts(row[0])):
+            return None
+        return row[0], unpack_definitions(row[1])
+
+    def stats(self) -> StoreStats:
+        """Return the size of the index."""
+        with translated(self.path):
+            files, symbols, chunks = self._db.execute(
+                "SELECT COUNT(*), COALESCE(SUM(symbols), 0), COALESCE(SUM(chunks), 0) FROM files WHERE skipped IS NULL"
+            ).fetchone()
+            skipped = dict(
+                self._db.execute("SELECT skipped, COUNT(*) FROM files WHERE skipped IS NOT NULL GROUP BY skipped")
+            )
+            (pages,) = self._db.execute("PRAGMA page_count").fetchone()
+        return StoreStats(files=files, symbols=symbols, chunks=chunks, size_bytes=pages * PAGE_BYTES, skipped=skipped)
+
+    # ---- writing ----
+
+    def write(self, records: Iterable[FileRecord], removed: Collection[str] = ()) -> int:
+        """Store files in the place of what was known of them and forget others, all or nothing.
+
+        Returns:
+            The stamp of this change, higher than any before.
+        """
+        prepared = [(record, pack_definitions(record.definitions)) for record in records]
+        with translated(self.path), self._transaction():
+            stamp = int(self._meta("stamp") or 0) + 1
+            self._db.execute("UPDATE meta SET value = ? WHERE key = 'stamp'", (str(stamp),))
+            for some in _some(list(removed)):
+                marks = ",".join("?" * len(some))
+                for (file_id,) in self._db.execute(f"SELECT id FROM files WHERE path IN ({marks})", some).fetchall():
+                    self._forget_chunks(file_id)
+                    self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
+            for record, blob in prepared:
+                self._put(record, blob, stamp)
+        return stamp
+
+    def touch(self, signatures: Iterable[tuple[str, str]]) -> None:
+        """Note new signatures of files whose content is what is stored: (path, signature)."""
+        with translated(self.path), self._transaction():
+            self._db.executemany("UPDATE files SET signature = ?2 WHERE path = ?1", signatures)
+
+    def optimize(self) -> None:
+        """Merge what a first index left in pieces, so that searching is quicker."""
+        with translated(self.path), self._transaction():
+            self._db.execute("INSERT INTO chunks (chunks, rank) VALUES ('merge', 500)")
+
+    def _put(self, record: FileRecord, blob: bytes, stamp: int) -> None:
+        row = self._db.execute("SELECT id FROM files WHERE path = ?", (record.path,)).fetchone()
+        values = (
+            *(record.signature, record.digest, record.language, record.skipped, record.note, stamp),
+            *(len(record.definitions), len(record.chunks), blob),
+        )
+        if row is None:
+            cursor = self._db.execute(
+                "INSERT INTO files"
+                " (path, signature, digest, language, skipped, note, stamp, symbols, chunks, definitions)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (record.path, *values),
+            )
+            file_id = cursor.lastrowid or 0
+        else:
+            file_id = row[0]
+            self._forget_chunks(file_id)
+            self._db.execute(
+                "UPDATE files SET signature = ?, digest = ?, language = ?, skipped = ?, note = ?, stamp = ?,"
+                " symbols = ?, chunks = ?, definitions = ? WHERE id = ?",
+                (*values, file_id),
+            )
+        self._db.executemany(
+            "INSERT INTO chunks (rowid, name, context, doc, body, snippet) VALUES (?, ?, ?, ?, ?, ?)",
+            ((file_id << _ORDINAL_BITS | chunk[0], *chunk[1:]) for chunk in record.chunks),
+        )
+
+    def _forget_chunks(self, file_id: int) -> None:
+        first = file_id << _ORDINAL_BITS
+        self._db.execute("DELETE FROM chunks WHERE rowid BETWEEN ? AND ?", (first, first | (1 << _ORDINAL_BITS) - 1))
+
+    def _meta(self, key: str) -> str | None:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+def pack_definitions(definitions: Sequence[Definition]) -> bytes:
+    """Return definitions as compressed JSON: nothing that is read from a disk may run anything."""
+    return zlib.compress(json.dumps(definitions, separators=(",", ":")).encode("utf-8", "surrogatepass"), 1)
+
+
+def unpack_definitions(blob: bytes) -> list[Definition]:
+    """Return what `pack_definitions` packed."""
+    return [Definition(*fields) for fields in json.loads(zlib.decompress(blob))]
+
+
+def _some(items: list[Any]) -> Iterator[list[Any]]:
+    """Cut a list into pieces that fit into one statement."""
+    return (items[at : at + 500] for at in range(0, len(items), 500))

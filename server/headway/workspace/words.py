@@ -1,0 +1,66 @@
+"""Words of names and text, as people would search for them. Pure.
+
+Identifiers are split at camel humps, underscores and digits; the full-text table stems what it is given.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from functools import lru_cache
+
+_WORD = re.compile(r"\w+")
+_BODY_WORD = re.compile(r"[^\W\d_]\w{2,63}")
+_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+_LONGEST_WORD = 64
+_CODE_NOISE = frozenset(word.lower() for word in [*keyword.kwlist, "self", "cls"])
+_STOP_WORDS = frozenset(
+    {
+        *("a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "does", "for", "from", "how", "i", "in"),
+        *("into", "is", "it", "its", "of", "on", "or", "so", "that", "the", "their", "them", "then", "there"),
+        *("these", "they", "this", "to", "was", "we", "what", "when", "where", "which", "who", "will", "with"),
+        *("you", "your"),
+    }
+)
+MAX_QUERY_WORDS = 32
+
+
+@lru_cache(maxsize=16_384)
+def split_identifier(name: str) -> tuple[str, ...]:
+    """Return the lower-case parts of an identifier: `HTTPServer_v2` gives http, server, v, 2."""
+    return tuple(part.lower() for part in _HUMP.findall(name))
+
+
+@lru_cache(maxsize=16_384)
+def searchable(name: str) -> str:
+    """Return the parts of an identifier and, where there are several, the whole of it in one word."""
+    parts = split_identifier(name)
+    if len(parts) < 2:
+        return " ".join(parts)
+    return " ".join((*parts, "".join(parts)))
+
+
+def body_words(text: str, limit: int) -> str:
+    """Return the different words of source text, split, without keywords, in order of appearance.
+
+    Args:
+        limit: At most so many different identifiers or words are kept.
+    """
+    seen = dict.fromkeys(_BODY_WORD.findall(text))
+    kept = [searchable(word) for word in seen if word.lower() not in _CODE_NOISE]
+    return " ".join(kept[:limit])
+
+
+def query_words(query: str) -> list[str]:
+    """Return the words of a query as `searchable` would have stored them, without those that say nothing.
+
+    Any string is a query; one without words gives none. At most `MAX_QUERY_WORDS` words are kept.
+    """
+    found: dict[str, None] = {}
+    for word in _WORD.findall(query[:4_000]):
+        for part in split_identifier(word[:_LONGEST_WORD]):
+            found.setdefault(part)
+        if len(found) >= MAX_QUERY_WORDS:
+            break
+    telling = [word for word in found if word not in _STOP_WORDS]
+    return (telling or list(found))[:MAX_QUERY_WORDS]
