@@ -180,7 +180,7 @@ class Child:
         out_transport, _ = await loop.connect_read_pipe(lambda: reading, process.stdout)
         self._transports.append(out_transport)
         err_transport, self._stderr = await loop.connect_read_pipe(
-            lambda: LoggedLines(f"{self.name}[{process.pid}]", self._kept_stderr_lines), process.stderr
+            lambda: LoggedLines(f"{self.name}[{process.pid}]", kept_lines=self._kept_stderr_lines), process.stderr
         )
         self._transports.append(err_transport)
         # The reader given here stays empty: the class is used for its flow control.
