@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.scheduler.measures import Usage
+from headway.scheduler.measures import Depths, Usage
 from headway.scheduler.metrics import Metrics
 from headway.scheduler.model import (
     Event,
@@ -25,24 +25,33 @@ from tests.scheduler.lives import Clock, ended, life, queued, retrying, started,
 NORMAL, HIGH, BATCH = Priority.NORMAL, Priority.HIGH, Priority.BATCH
 
 
+def nothing() -> Depths:
+    return [0] * 5, [0] * 5
+
+
+def waiting(metrics: Metrics) -> list[int]:
+    """How many tasks metrics take for waiting, by priority."""
+    return [sum(level.ages._counts.values()) for level in metrics._levels]
+
+
 def folded(*events: Event, now_s: float = 0.0) -> Metrics:
-    metrics = Metrics(Clock(now_s))
+    metrics = Metrics(Clock(now_s), nothing)
     for event in events:
         metrics.observe(event)
     return metrics
 
 
-def moved(task: str, at_s: float, previous: Priority, priority: Priority, reason: str = "aged") -> TaskMoved:
+def moved(task: str, at_s: float, previous: Priority, priority: Priority, reason: str = "inherited") -> TaskMoved:
     return TaskMoved(at_s=at_s, job_id="job", task_id=task, previous=previous, priority=priority, reason=reason)
 
 
 def test_a_task_is_followed_through_its_life() -> None:
     metrics = folded(queued("a", 1.0))
-    assert (metrics.queued[NORMAL], metrics.running[NORMAL], metrics.alive) == (1, 0, 1)
+    assert (waiting(metrics)[NORMAL], metrics.alive) == (1, 1)
     metrics.observe(started("a", 1.5, waited_s=0.5))
-    assert (metrics.queued[NORMAL], metrics.running[NORMAL], metrics.alive) == (0, 1, 1)
+    assert (waiting(metrics)[NORMAL], metrics.alive) == (0, 1)
     metrics.observe(ended("a", 3.5, ran_s=2.0))
-    assert (metrics.queued[NORMAL], metrics.running[NORMAL], metrics.alive) == (0, 0, 0)
+    assert (waiting(metrics)[NORMAL], metrics.alive) == (0, 0)
     level = metrics.snapshot().levels[NORMAL]
     assert (level.submitted, level.completed, level.failed) == (1, 1, 0)
     assert level.waiting.p50_s == pytest.approx(0.5)
@@ -84,7 +93,7 @@ def test_a_failure_breaks_the_sla_and_a_cancelled_task_does_not(state: TaskState
 
 
 def test_other_service_levels_can_be_set() -> None:
-    metrics = Metrics(Clock(), sla_s={Priority.BATCH: 1.0})
+    metrics = Metrics(Clock(), nothing, sla_s={Priority.BATCH: 1.0})
     for event in life("a", 0.0, runs_s=2.0, priority=BATCH):
         metrics.observe(event)
     assert metrics.snapshot().levels[BATCH].sla_broken == 1
@@ -94,7 +103,7 @@ def test_other_service_levels_can_be_set() -> None:
 def test_waiting_starts_anew_after_a_retry() -> None:
     """The second wait is counted from the second queueing; while it waits for its retry, the task is in no queue."""
     metrics = folded(queued("a", 0.0), started("a", 1.0, 1.0), retrying("a", 2.0))
-    assert (metrics.queued[NORMAL], metrics.running[NORMAL], metrics.alive) == (0, 0, 1)
+    assert (waiting(metrics)[NORMAL], metrics.alive) == (0, 1)
     metrics.observe(queued("a", 50.0))
     assert metrics.longest_wait_s(NORMAL, 52.0) == pytest.approx(2.0, abs=0.25)
     metrics.observe(started("a", 53.0, 3.0, attempt=2))
@@ -107,23 +116,30 @@ def test_waiting_starts_anew_after_a_retry() -> None:
 
 def test_a_paused_task_goes_back_to_the_queue_once() -> None:
     metrics = folded(queued("a", 0.0), started("a", 1.0), queued("a", 2.0))
-    assert (metrics.queued[NORMAL], metrics.running[NORMAL]) == (1, 0)
+    assert waiting(metrics)[NORMAL] == 1
     metrics.observe(started("a", 3.0))
     metrics.observe(ended("a", 4.0))
     assert metrics.snapshot().levels[NORMAL].submitted == 1
 
 
-def test_ageing_moves_the_depth_but_not_the_promise() -> None:
-    """A BATCH task that rose to HIGH is shown there; it has no time to keep, and its age goes with it."""
-    metrics = folded(queued("a", 0.0, BATCH), moved("a", 5.0, BATCH, HIGH))
-    assert (metrics.queued[BATCH], metrics.queued[HIGH]) == (0, 1)
-    assert metrics.longest_wait_s(HIGH, 10.0) == pytest.approx(10.0, abs=0.25)
-    assert metrics.longest_wait_s(BATCH, 10.0) == 0.0
-    metrics.observe(started("a", 10.0, 10.0, priority=HIGH))
-    metrics.observe(ended("a", 11.0, priority=HIGH))
+@pytest.mark.parametrize("reason", ["age", "quantum"])
+def test_moves_within_the_feedback_queue_change_nothing(reason: str) -> None:
+    """A BATCH task that rose or sank still counts as BATCH; it has no time to keep."""
+    metrics = folded(queued("a", 0.0, BATCH), moved("a", 5.0, BATCH, HIGH, reason))
+    assert (metrics.longest_wait_s(HIGH, 10.0), metrics.longest_wait_s(BATCH, 10.0)) == (0.0, 9.75)
+    metrics.observe(started("a", 10.0, 10.0, priority=BATCH))
+    metrics.observe(ended("a", 11.0, priority=BATCH))
     levels = metrics.snapshot().levels
     assert (levels[BATCH].completed, levels[HIGH].completed) == (1, 0)
     assert (levels[HIGH].sla_kept, levels[HIGH].sla_broken) == (0, 0)
+
+
+def test_inherited_priority_moves_the_wait_but_not_the_promise() -> None:
+    metrics = folded(queued("a", 0.0, BATCH), moved("a", 5.0, BATCH, HIGH, "inherited"))
+    assert (metrics.longest_wait_s(HIGH, 10.0), metrics.longest_wait_s(BATCH, 10.0)) == (9.75, 0.0)
+    metrics.observe(started("a", 10.0, 10.0, priority=HIGH))
+    metrics.observe(ended("a", 11.0, priority=HIGH))
+    assert metrics.snapshot().levels[HIGH].sla_broken == 0
 
 
 def test_a_priority_that_a_person_set_is_the_new_promise() -> None:
@@ -132,18 +148,11 @@ def test_a_priority_that_a_person_set_is_the_new_promise() -> None:
     assert metrics.snapshot().levels[HIGH].sla_broken == 1
 
 
-def test_a_running_task_that_sinks_is_counted_where_it_is() -> None:
-    metrics = folded(queued("a", 0.0), started("a", 0.1), moved("a", 0.2, NORMAL, Priority.LOW, reason="demoted"))
-    assert (metrics.running[NORMAL], metrics.running[Priority.LOW]) == (0, 1)
-    metrics.observe(ended("a", 1.0))
-    assert metrics.running == [0] * 5
-
-
 def test_what_was_never_ready_is_counted_as_ended_only() -> None:
     metrics = folded(ended("a", 1.0, TaskState.SKIPPED), moved("a", 2.0, NORMAL, HIGH))
     level = metrics.snapshot().levels[NORMAL]
     assert (level.submitted, level.skipped, level.response.count) == (0, 1, 0)
-    assert metrics.queued == [0] * 5
+    assert waiting(metrics) == [0] * 5
 
 
 def test_timeouts_by_kind_of_limit() -> None:
@@ -158,7 +167,7 @@ def test_timeouts_by_kind_of_limit() -> None:
 
 def test_rates_are_per_second_of_the_recent_past() -> None:
     clock = Clock()
-    metrics = Metrics(clock)
+    metrics = Metrics(clock, nothing)
     for i in range(200):
         for event in life(f"t{i}", i * 0.1, state=TaskState.COMPLETED if i % 2 else TaskState.FAILED):
             metrics.observe(event)
@@ -186,15 +195,17 @@ def test_retries_that_succeed_are_told_from_those_that_do_not() -> None:
 
 
 def test_allocation_is_judged_only_while_something_waits() -> None:
-    metrics = folded()
+    depths = [0] * 5
+    metrics = Metrics(Clock(), lambda: (depths, [0] * 5))
     metrics.sample(Usage(cores_used=0.0, cores_admitted=1.5))
     assert metrics.indicators().allocated is None
-    metrics.observe(queued("a", 0.0))
+    depths[NORMAL] = 1
     metrics.sample(Usage(cores_used=1.5, cores_admitted=1.5))
     metrics.sample(Usage(cores_used=0.5, cores_admitted=1.5))
     metrics.sample(Usage(cores_used=1.9, cores_admitted=1.5))  # CRITICAL work may use more than is admitted
     assert metrics.indicators().allocated == pytest.approx(3.5 / 4.5)
     assert metrics.usage.cores_used == 1.9
+    assert metrics.snapshot().levels[NORMAL].queued == 1
 
 
 def test_jobs_workers_stalls_and_pauses_are_counted() -> None:
@@ -268,8 +279,8 @@ actions = st.sampled_from(["queue", "start", "retry", "move", "end", "end_failed
 
 
 @given(script=st.lists(st.tuples(st.integers(0, 4), actions, st.sampled_from(list(Priority))), max_size=80))
-def test_depths_are_those_of_the_tasks_that_live(script: list[tuple[int, str, Priority]]) -> None:
-    """Whatever order events come in, depths agree with a plain model, none is negative, and each task ends once."""
+def test_what_waits_is_what_was_queued_and_not_started(script: list[tuple[int, str, Priority]]) -> None:
+    """Whatever order events come in, the waiting tasks agree with a plain model, and each task ends once."""
     metrics = folded()
     model: dict[str, tuple[str, Priority]] = {}
     ends = 0
@@ -293,8 +304,7 @@ def test_depths_are_those_of_the_tasks_that_live(script: list[tuple[int, str, Pr
             metrics.observe(ended(task, at_s, final, level))
             del model[task]
             ends += 1
-    for depths, wanted in ((metrics.queued, "queued"), (metrics.running, "running")):
-        assert depths == [sum(held == (wanted, p) for held in model.values()) for p in Priority]
+    assert waiting(metrics) == [sum(held == ("queued", p) for held in model.values()) for p in Priority]
     levels = metrics.snapshot().levels.values()
     assert sum(level.completed + level.failed + level.cancelled for level in levels) == ends
     assert metrics.alive == len(model)

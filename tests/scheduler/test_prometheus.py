@@ -9,15 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from headway.scheduler.measures import Usage
+from headway.scheduler.measures import Depths, Usage
 from headway.scheduler.metrics import Metrics
 from headway.scheduler.model import JobChanged, JobState, LoopStalled, Priority, TaskState, WorkerChanged
 from headway.scheduler.prometheus import Family, render
 from tests.scheduler.lives import Clock, life, retrying
 
 
+def depths() -> Depths:
+    return [0, 0, 7, 0, 0], [0, 1, 0, 0, 0]
+
+
 def busy() -> Metrics:
-    metrics = Metrics(Clock(30.0))
+    metrics = Metrics(Clock(30.0), depths)
     for i in range(20):
         for priority in Priority:
             for event in life(f"t{i}{priority}", float(i), waits_s=0.1, runs_s=0.2, priority=priority):
@@ -57,11 +61,13 @@ def test_the_text_says_what_was_counted() -> None:
     assert found[("headway_worker_changes_total", (("change", "started"), ("role", "critical")))] == 1
     assert found[("headway_loop_stall_seconds_count", ())] == 1
     assert found[("headway_cpu_ratio", ())] == 0.5
+    assert found[("headway_queue_depth", normal)] == 7
+    assert found[("headway_tasks_running", (("priority", "HIGH"),))] == 1
     assert ("headway_gpu_ratio", ()) not in found, "what cannot be told has no series"
 
 
 def test_an_idle_scheduler_has_a_valid_text_too() -> None:
-    text = Metrics(Clock()).prometheus()
+    text = Metrics(Clock(), depths).prometheus()
     assert text.endswith("\n")
     found = series(text)
     assert math.isnan(found[("headway_task_response_seconds", (("priority", "HIGH"), ("quantile", "0.99")))])
@@ -77,7 +83,7 @@ def test_each_metric_is_introduced_once() -> None:
 
 def test_odd_labels_come_back_as_they_were() -> None:
     odd = 'two\nlines, a "quote", a \\ and {braces}, ü€😀'
-    metrics = Metrics(Clock())
+    metrics = Metrics(Clock(), depths)
     metrics.count("titles", labels={"title": odd})
     metrics.record("took", 1.0, {"title": odd})
     found = series(metrics.prometheus())

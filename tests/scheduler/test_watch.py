@@ -33,8 +33,13 @@ class Desk:
         self.looks = 0
         self._timers: list[tuple[float, int, Call]] = []
         self._order = itertools.count()
+        self.depths = [0] * 5, [0] * 5
         self.watch = Watch(
-            clock=lambda: self.now_s, call_later=self._call_later, usage=self._read_usage, emit=self.said.append
+            clock=lambda: self.now_s,
+            call_later=self._call_later,
+            depths=lambda: self.depths,
+            usage=self._read_usage,
+            emit=self.said.append,
         )
 
     def _call_later(self, delay_s: float, function: Callable[[], None]) -> Call:
@@ -53,6 +58,12 @@ class Desk:
             if not call.cancelled:
                 call.function()
         self.now_s = until_s
+
+    def queue(self, count: int) -> None:
+        """Let NORMAL tasks wait."""
+        for i in range(count):
+            self.depths[0][Priority.NORMAL] += 1
+            self.watch.observe(queued(f"t{i}", self.now_s))
 
     def levels(self, metric: str) -> list[AlertLevel]:
         return [event.alert.level for event in self.said if event.alert.metric == metric]
@@ -79,8 +90,7 @@ def test_it_looks_while_tasks_live_and_stops_after_them() -> None:
 def test_depth_over_a_hundred_is_said_within_five_seconds_and_when_it_is_over() -> None:
     desk = Desk()
     desk.watch.observe(PausedChanged(at_s=desk.now_s, priorities=(Priority.NORMAL,), reason="user"))
-    for i in range(140):
-        desk.watch.observe(queued(f"t{i}", desk.now_s))
+    desk.queue(140)
     desk.pass_time(5)
     (event,) = desk.said
     alert = event.alert
@@ -88,6 +98,7 @@ def test_depth_over_a_hundred_is_said_within_five_seconds_and_when_it_is_over() 
     assert (alert.value, alert.threshold) == (140, 100)
     assert desk.watch.alerts.active() == [alert]
     for i in range(140):
+        desk.depths[0][Priority.NORMAL] -= 1
         desk.watch.observe(started(f"t{i}", desk.now_s))
         desk.watch.observe(ended(f"t{i}", desk.now_s))
     desk.pass_time(60)
@@ -100,8 +111,7 @@ def test_depth_over_a_hundred_is_said_within_five_seconds_and_when_it_is_over() 
 
 def test_sixty_waiting_are_no_alert() -> None:
     desk = Desk()
-    for i in range(60):
-        desk.watch.observe(queued(f"t{i}", desk.now_s))
+    desk.queue(60)
     desk.pass_time(30)
     assert desk.said == []
 
@@ -219,8 +229,7 @@ def test_the_timeline_gets_steps_depths_and_incidents() -> None:
 def test_the_last_depth_of_a_burst_is_in_the_timeline() -> None:
     """Samples are at least 50 ms apart, but a look takes one: the timeline ends with what is true."""
     desk = Desk()
-    for i in range(30):
-        desk.watch.observe(queued(f"t{i}", desk.now_s))
+    desk.queue(30)
     desk.pass_time(2)
     counters = [e["args"]["queued"] for e in desk.watch.trace.export() if e["ph"] == "C" and "NORMAL" in e["name"]]
     assert counters == [1, 30]

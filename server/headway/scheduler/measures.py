@@ -5,7 +5,7 @@ Nothing here counts; `metrics` does, and `prometheus` writes these values down.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,6 +13,8 @@ from headway.scheduler.model import JobState, Priority
 from headway.scheduler.sketch import Quantiles
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]  # sorted (name, value)
+
+Depths: TypeAlias = tuple[Sequence[int], Sequence[int]]  # tasks that wait, tasks that run; each by priority
 
 SLA_S: Mapping[Priority, float | None] = {
     Priority.CRITICAL: 0.1,

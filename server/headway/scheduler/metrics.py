@@ -1,7 +1,8 @@
 """What the scheduler does, in numbers: a fold over its events.
 
-`Metrics.observe` takes every event in order; nothing here asks the core, the executors or the clock. Memory is bounded
-by the number of tasks that are alive, not by how many there were. Durations are kept as sketches (see `sketch`), in
+`Metrics.observe` takes every event in order. Only the queue depths are asked for: they belong to the core, and two
+counts of the same thing would differ one day. Memory is bounded by the number of tasks that are alive, not by how many
+there were. Durations are kept as sketches (see `sketch`), in
 windows of about a minute for alerts and for the whole life for export.
 
 Service levels (SLA) are judged by the response time, from when a task first became ready to its end, against the
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from headway.scheduler.alerts import AlertChanged
-from headway.scheduler.measures import SLA_S, Indicators, LevelMetrics, MetricsSnapshot, Usage
+from headway.scheduler.measures import SLA_S, Depths, Indicators, LevelMetrics, MetricsSnapshot, Usage
 from headway.scheduler.model import (
     Event,
     JobChanged,
@@ -44,7 +45,7 @@ _KINDS = 6 * len(Priority)
 
 @dataclass(slots=True)
 class _Live:
-    """A task that has not ended. `state`: see the constants; `level` is where it waits, `asked` what was submitted."""
+    """A task that has not ended. `level`: its priority now; `asked`: that of its promise; `state`: see below."""
 
     level: Priority
     asked: Priority
@@ -55,6 +56,7 @@ class _Live:
 
 
 _HELD, _QUEUED, _RUNNING = range(3)  # held: it waits for its next attempt
+_OF_THE_QUEUE = frozenset({"quantum", "age"})  # moves within the feedback queue, which leave the priority as it is
 
 
 @dataclass(slots=True)
@@ -78,9 +80,22 @@ class _Level:
 class Metrics:
     """Counters and distributions folded from events; changed by `observe` and `sample` alone."""
 
-    def __init__(self, clock: Callable[[], float], *, sla_s: Mapping[Priority, float | None] = SLA_S) -> None:
-        """`clock` gives the instants of the events: it is read by `snapshot` only. `sla_s` by priority, None: none."""
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        depths: Callable[[], Depths],
+        *,
+        sla_s: Mapping[Priority, float | None] = SLA_S,
+    ) -> None:
+        """Start from nothing.
+
+        Args:
+            clock: Gives instants on the clock of the events; read by `snapshot` only.
+            depths: Gives how many tasks wait and run, each by priority.
+            sla_s: Longest response time by priority; None: no promise.
+        """
         self._clock = clock
+        self.depths = depths
         self._sla_s = [sla_s.get(priority) for priority in Priority]
         self._levels = [_Level() for _ in Priority]
         self._live: dict[str, _Live] = {}
@@ -96,8 +111,6 @@ class Metrics:
         # For the host's own numbers: `count(name, by=1, labels={})` and `record(name, seconds, labels={})`.
         self.count = self._series.count
         self.record = self._series.record
-        self.queued = [0] * len(Priority)  # by level; read only
-        self.running = [0] * len(Priority)
         self.paused: tuple[Priority, ...] = ()
         self.pause_reason: str | None = None
         self._folds: dict[type[Event], Callable[..., None]] = {
@@ -123,7 +136,7 @@ class Metrics:
     def sample(self, usage: Usage) -> None:
         """Take note of how used the machine is; for whoever watches it, about once a second while work is there."""
         self._usage = usage
-        if usage.cores_admitted > 0 and any(self.queued):
+        if usage.cores_admitted > 0 and any(self.depths()[0]):
             self._backlog[0] += min(usage.cores_used, usage.cores_admitted)
             self._backlog[1] += usage.cores_admitted
 
@@ -140,11 +153,12 @@ class Metrics:
     def snapshot(self) -> MetricsSnapshot:
         """Return all numbers as they stand."""
         now_s = self._clock()
+        depths = self.depths()
         recent = self._recent.totals(now_s)
         span_s = self._recent.span_s(now_s)
         return MetricsSnapshot(
             at_s=now_s,
-            levels={priority: self._level(priority, now_s, recent, span_s) for priority in Priority},
+            levels={priority: self._level(priority, now_s, depths, recent, span_s) for priority in Priority},
             usage=self._usage,
             indicators=self.indicators(),
             jobs=dict(self._jobs),
@@ -204,10 +218,9 @@ class Metrics:
             live = self._live[event.task_id] = _Live(level, level, at_s, at_s)
             self._levels[level].submitted += 1
             self._recent.add(_SUBMITTED + level, at_s)
-        elif live.state:
-            self._leave(live)
+        elif live.state == _QUEUED:
+            self._levels[live.level].ages.remove(live.since_s)
         live.level, live.since_s, live.state = level, at_s, _QUEUED
-        self.queued[level] += 1
         self._levels[level].ages.add(at_s)
 
     def _task_started(self, event: TaskStarted) -> None:
@@ -215,11 +228,9 @@ class Metrics:
         live = self._live.get(event.task_id)
         if live is None:
             live = self._live[event.task_id] = _Live(event.priority, event.priority, at_s - event.waited_s, at_s)
-        elif live.state:
-            self._leave(live)
-        level = live.level
-        live.since_s, live.state = at_s, _RUNNING
-        self.running[level] += 1
+        elif live.state == _QUEUED:
+            self._levels[live.level].ages.remove(live.since_s)
+        live.state = _RUNNING
         asked = self._levels[live.asked]
         asked.waiting.add(event.waited_s, at_s)
         asked.attempts += 1
@@ -231,8 +242,8 @@ class Metrics:
         if live is None:  # It was never ready: what it depends on failed, or its job was cancelled before.
             self._levels[event.priority].by_end[outcome.state] += 1
             return
-        if live.state:
-            self._leave(live)
+        if live.state == _QUEUED:
+            self._levels[live.level].ages.remove(live.since_s)
         asked, state = live.asked, outcome.state
         level = self._levels[asked]
         level.by_end[state] += 1
@@ -257,8 +268,8 @@ class Metrics:
         live = self._live.get(event.task_id)
         self._levels[live.asked if live else event.priority].retries += 1
         if live is not None:
-            if live.state:
-                self._leave(live)
+            if live.state == _QUEUED:
+                self._levels[live.level].ages.remove(live.since_s)
             live.state, live.retried = _HELD, True
 
     def _task_timed_out(self, event: TaskTimedOut) -> None:
@@ -272,26 +283,14 @@ class Metrics:
 
     def _task_moved(self, event: TaskMoved) -> None:
         live = self._live.get(event.task_id)
-        if live is None:
+        if live is None or event.reason in _OF_THE_QUEUE:
             return
-        depths = self.queued if live.state == _QUEUED else self.running
-        if live.state:
-            depths[live.level] -= 1
-            depths[event.priority] += 1
         if live.state == _QUEUED:
             self._levels[live.level].ages.remove(live.since_s)
             self._levels[event.priority].ages.add(live.since_s)
         live.level = event.priority
         if event.reason == "set":  # A person asked for it: from now on the promise is that of the new class.
             live.asked = event.priority
-
-    def _leave(self, live: _Live) -> None:
-        """Take a task out of the depths of where it waits or runs."""
-        if live.state == _QUEUED:
-            self.queued[live.level] -= 1
-            self._levels[live.level].ages.remove(live.since_s)
-        else:
-            self.running[live.level] -= 1
 
     def _job_changed(self, event: JobChanged) -> None:
         if event.state in self._jobs:
@@ -311,11 +310,13 @@ class Metrics:
         key = (event.alert.metric, event.alert.level.value)
         self._alerts[key] = self._alerts.get(key, 0) + 1
 
-    def _level(self, priority: Priority, now_s: float, recent: list[int], span_s: float) -> LevelMetrics:
+    def _level(
+        self, priority: Priority, now_s: float, depths: Depths, recent: list[int], span_s: float
+    ) -> LevelMetrics:
         level = self._levels[priority]
         return LevelMetrics(
-            queued=self.queued[priority],
-            running=self.running[priority],
+            queued=depths[0][priority],
+            running=depths[1][priority],
             longest_wait_s=level.ages.longest_s(now_s),
             submitted=level.submitted,
             completed=level.by_end[TaskState.COMPLETED],

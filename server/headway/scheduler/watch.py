@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from headway.scheduler.alerts import AlertChanged, Alerts, Reading
-from headway.scheduler.measures import Labels, Usage
+from headway.scheduler.measures import Depths, Labels, Usage
 from headway.scheduler.metrics import Metrics
 from headway.scheduler.model import (
     Event,
@@ -49,11 +49,12 @@ class Watch:
         *,
         clock: Callable[[], float],
         call_later: Callable[[float, Callable[[], None]], Timer],
+        depths: Callable[[], Depths],
         usage: Callable[[], Usage],
         emit: Callable[[AlertChanged], None],
     ) -> None:
-        """`usage` is read at each look, `emit` is told of each alert that changes."""
-        self.metrics = Metrics(clock)
+        """`depths` and `usage` are read at each look, `emit` is told of each alert that changes."""
+        self.metrics = Metrics(clock, depths)
         self.trace = Trace(clock)
         self.alerts = Alerts()
         self._clock = clock
@@ -72,7 +73,7 @@ class Watch:
         metrics.observe(event)
         if kind in _DEPTH_EVENTS:
             if event.at_s >= self.trace.next_depth_s:
-                self.trace.depths(event.at_s, metrics.queued, metrics.running)
+                self.trace.depths(event.at_s, *metrics.depths())
             if self._timer is None:
                 self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
         elif isinstance(event, LoopStalled | WorkerChanged):
@@ -89,7 +90,7 @@ class Watch:
         now_s = self._clock()
         metrics = self.metrics
         metrics.sample(self._usage())
-        self.trace.depths(now_s, metrics.queued, metrics.running)
+        self.trace.depths(now_s, *metrics.depths())
         for alert in self.alerts.judge(readings(metrics, now_s), now_s):
             event = AlertChanged(at_s=now_s, alert=alert)
             metrics.observe(event)
@@ -110,6 +111,7 @@ def readings(metrics: Metrics, now_s: float) -> list[Reading]:
         Reading(metric="machine.memory", value=usage.memory),
         Reading(metric="machine.gpu", value=usage.gpu),
     ]
+    queued = metrics.depths()[0]
     failures = metrics.recent_failures(now_s)
     timeouts = metrics.recent_timeouts(now_s)
     # Whoever paused a level knows that it waits; pauses for want of room are the scheduler's own and do count.
@@ -118,7 +120,7 @@ def readings(metrics: Metrics, now_s: float) -> list[Reading]:
         labels = _LABELS[priority]
         wait_s = 0.0 if priority in asked_to_wait else metrics.longest_wait_s(priority, now_s)
         found += [
-            Reading(metric="queue.depth", value=metrics.queued[priority], labels=labels),
+            Reading(metric="queue.depth", value=queued[priority], labels=labels),
             Reading(metric="queue.longestWait", value=wait_s, labels=labels),
             Reading(metric="tasks.failures", value=_share(failures[priority]), labels=labels),
             Reading(metric="tasks.timeouts", value=_share(timeouts[priority]), labels=labels),
