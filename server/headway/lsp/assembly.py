@@ -9,6 +9,7 @@ from typing import Any
 
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.client import Client
+from headway.lsp.commands import Commands
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter
 from headway.lsp.headway_requests import HeadwayRequests
@@ -67,7 +68,10 @@ class Assembly:
         rooms = build_rooms(self._session, capabilities.encoding.value)
         headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)
         headway_requests.register(connection)
-        LanguageRequests(self._session, rooms, capabilities, converter).register(connection)
+        Commands(self._session, rooms, headway_requests).register(connection)
+        LanguageRequests(
+            self._session, rooms, client=self._client, capabilities=capabilities, converter=converter
+        ).register(connection)
         WorkspaceSync(self._session, converter, self._pull_settings).register(connection)
         connection.notifications["window/workDoneProgress/cancel"] = self._progress_cancelled
 

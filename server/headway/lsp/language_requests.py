@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from headway.lsp.capabilities import ClientCapabilities
+from headway.lsp.client import Client
 from headway.lsp.completion import completion_list, resolved_item
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter, Json, Lines
@@ -18,9 +19,18 @@ from headway.workspace.text import Position
 class LanguageRequests:
     """Handlers of one session's language requests."""
 
-    def __init__(self, session: Session, rooms: Rooms, capabilities: ClientCapabilities, converter: Converter) -> None:
+    def __init__(
+        self,
+        session: Session,
+        rooms: Rooms,
+        *,
+        client: Client,
+        capabilities: ClientCapabilities,
+        converter: Converter,
+    ) -> None:
         self._session = session
         self._rooms = rooms
+        self._client = client
         self._capabilities = capabilities
         self._converter = converter
 
@@ -32,6 +42,8 @@ class LanguageRequests:
                 "completionItem/resolve": self.resolve,
             }
         )
+        if self._capabilities.pulls_diagnostics:
+            connection.requests["textDocument/diagnostic"] = self.diagnostic
 
     def completion(self, params: object) -> Coroutine[Any, Any, Json]:
         uri, position, lines = self._place(params)
@@ -50,6 +62,14 @@ class LanguageRequests:
                 return resolved_item(item, found, lines, self._capabilities, self._converter)
             case _:
                 return item
+
+    def diagnostic(self, params: object) -> Coroutine[Any, Any, Json]:
+        return self._pull(Arguments(params).inner("textDocument").text("uri"))
+
+    async def _pull(self, uri: str) -> Json:
+        document = self._session.documents.get(uri)
+        findings = await self._rooms.diagnosing.pull(uri)
+        return {"kind": "full", "items": self._client.diagnostics(document, findings)}
 
     def _place(self, params: object) -> tuple[str, Position, Lines]:
         """Read the document and the position that a request is about."""

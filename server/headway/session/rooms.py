@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headway.session.completing import Completing
+from headway.session.diagnosing import Diagnosing
 from headway.session.python_engine import PythonEngine
 from headway.session.session import Session
 
@@ -15,6 +16,7 @@ class Rooms:
     """The rooms that requests go to."""
 
     completing: Completing
+    diagnosing: Diagnosing
 
 
 def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]) -> Rooms:
@@ -25,5 +27,7 @@ def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]
     """
     engine = PythonEngine(session, encoding)
     completing = Completing(session, engine.ty)
-    session.rooms += [engine, completing]
-    return Rooms(completing=completing)
+    diagnosing = Diagnosing(session, encoding)
+    session.rooms += [engine, completing, diagnosing]
+    session.job_sources["analysis"] = diagnosing
+    return Rooms(completing=completing, diagnosing=diagnosing)
