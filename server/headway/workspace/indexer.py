@@ -1,4 +1,4 @@
-"""The steps of an index, as worker processes run them: plan, index some files, load, pack. Values in, values out.
+"""The steps of an index, as worker processes run them: index some files, load, pack. Values in, values out.
 
 Each function is one bounded piece of work over one folder's store. Trouble with the store is part of the result, so
 that the caller can wait, rebuild or go elsewhere. A function that is run again after its process died does no harm:
@@ -8,65 +8,16 @@ what was stored is recognised by its content.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import PurePosixPath
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from headway.workspace import placing
-from headway.workspace.database import StoreBusyError, StoreError, StoreUnusableError
+from headway.workspace.database import StoreError
 from headway.workspace.files import FileText, ReadOptions, Skipped, digest, read_file
 from headway.workspace.index import FileIndex, index_text, language_of
-from headway.workspace.listing import ListedFile, ListingOptions, from_git, from_walk
+from headway.workspace.opened import FolderSpec, Trouble, close_stores, open_store, trouble_of
 from headway.workspace.segments import IndexedFile, Segment
-from headway.workspace.store import FileRecord, Store, StoredFile, StoreStats
-
-Trouble: TypeAlias = Literal["busy", "damaged", "unusable"]
-
-_BATCH_FILES: Final = 30
-_BATCH_BYTES: Final = 300_000
-_FORGET_FILES: Final = 100
-_MAX_CHECKED_BYTES: Final = 256 << 20
-_IMPORT: Final = re.compile(
-    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([\w \t,]*)|import[ \t]+([\w., \t]+))", re.MULTILINE
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderSpec:
-    """A workspace folder and the database of its index."""
-
-    root: str
-    database: str
-    options: ListingOptions = field(default_factory=ListingOptions)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What an index of a folder has to do.
-
-    Args:
-        total: Files that belong to the index.
-        batches: What is to be read, in the order in which people wish it; each about one quantum: paths joined by NUL.
-        forget: Stored files that are gone, in the same form.
-        forgotten_ids: Their numbers, and `stamp` as of when they are gone.
-        skipped: Files passed over by their name or state, by reason.
-    """
-
-    total: int = 0
-    batches: tuple[str, ...] = ()
-    forget: tuple[str, ...] = ()
-    forgotten_ids: tuple[int, ...] = ()
-    stamp: int = 0
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    trouble: Trouble | None = None
-    reason: str = ""
-
-    @property
-    def file_count(self) -> int:
-        """Files in the batches, those to be forgotten included."""
-        return sum(batch.count("\0") + 1 for batch in (*self.batches, *self.forget))
+from headway.workspace.store import FileRecord, StoredFile, StoreStats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +25,8 @@ class Indexed:
     """What became of some files.
 
     Args:
+        unknown: Files of which the store knows nothing, and which were therefore left alone: a listing has to say
+            whether they belong to the workspace.
         segment: A packed `Segment` of those whose content is new, None where there is none.
         gone_ids: Files of which nothing is indexed any more, as of `stamp`.
         notes: What people should know of single files, as (path, note).
@@ -84,6 +37,7 @@ class Indexed:
     stamp: int = 0
     stats: StoreStats | None = None
     notes: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[str, ...] = ()
     trouble: Trouble | None = None
     reason: str = ""
 
@@ -98,102 +52,6 @@ class Loaded:
     reason: str = ""
 
 
-# ---- planning -------------------------------------------------------------------------------------------------------
-
-
-def plan(
-    spec: FolderSpec, lists: Mapping[str, bytes] | None, open_paths: Collection[str], suspects: Collection[str]
-) -> Plan:
-    """Compare what is on disk with what is stored.
-
-    Args:
-        lists: git's lists (see `listing.from_git`), None to walk the folder.
-        open_paths: Files that the editor holds: not read from disk; what is near them comes first.
-        suspects: Files (or folders) that were said to have changed: read whatever their time and size.
-    """
-    try:
-        store = _store(spec)
-        if os.path.getsize(spec.database) <= _MAX_CHECKED_BYTES and not suspects:
-            store.check()
-        known = store.known()
-        stamp = store.stamp
-    except (StoreError, OSError) as error:
-        trouble, reason = _trouble(error)
-        return Plan(trouble=trouble, reason=reason)
-    listing = from_walk(spec.root, spec.options) if lists is None else from_git(spec.root, lists, spec.options)
-    listed = {file.path for file in listing.files}
-    opened = set(open_paths)
-    suspected = set(suspects)
-    changed = [
-        file
-        for file in listing.files
-        if file.path not in opened and (_differs(file, known) or (suspected and _is_under(file.path, suspected)))
-    ]
-    gone = [path for path in known if path not in listed and path not in opened]
-    return Plan(
-        total=len(listing.files),
-        batches=tuple(_batches(_in_order(spec.root, changed, opened))),
-        forget=tuple("\0".join(gone[at : at + _FORGET_FILES]) for at in range(0, len(gone), _FORGET_FILES)),
-        forgotten_ids=tuple(known[path].file_id for path in gone),
-        stamp=stamp,
-        skipped=listing.skipped,
-    )
-
-
-def _differs(file: ListedFile, known: Mapping[str, StoredFile]) -> bool:
-    stored = known.get(file.path)
-    return stored is None or stored.signature != file.signature
-
-
-def _is_under(path: str, suspects: Collection[str]) -> bool:
-    return path in suspects or any(str(parent) in suspects for parent in PurePosixPath(path).parents)
-
-
-def _batches(files: Sequence[ListedFile]) -> Iterable[str]:
-    batch: list[str] = []
-    size = 0
-    for file in files:
-        if batch and (len(batch) >= _BATCH_FILES or size + file.size_bytes > _BATCH_BYTES):
-            yield "\0".join(batch)
-            batch, size = [], 0
-        batch.append(file.path)
-        size += file.size_bytes
-    if batch:
-        yield "\0".join(batch)
-
-
-def _in_order(root: str, files: list[ListedFile], opened: Collection[str]) -> list[ListedFile]:
-    """Sort by what a person waits for: what open files import, their folders, what was changed lately, code."""
-    folders = {path.rpartition("/")[0] for path in opened}
-    imported = {name for path in opened for name in _imports(root, path)}
-
-    def key(file: ListedFile) -> tuple[int, bool, int, str]:
-        stem = file.path.rpartition(".")[0].removesuffix("/__init__")
-        if any(stem == name or stem.endswith(f"/{name}") for name in imported):
-            nearness = 0
-        else:
-            nearness = 1 if file.path.rpartition("/")[0] in folders else 2
-        return nearness, language_of(file.path) != "python", -file.modified_at_ns, file.path
-
-    return sorted(files, key=key)
-
-
-def _imports(root: str, path: str) -> set[str]:
-    """Return what a file imports, as paths without suffix, relative to wherever the package lies."""
-    if language_of(path) != "python":
-        return set()
-    found = read_file(os.path.join(root, path), ReadOptions())
-    if isinstance(found, Skipped):
-        return set()
-    names = set()
-    for module, imported, plain in _IMPORT.findall(found.text[:100_000]):
-        for name in (module, *plain.split(",")):
-            names.add(name.strip().partition(" ")[0].lstrip(".").replace(".", "/"))
-        base = module.lstrip(".").replace(".", "/")
-        names.update(f"{base}/{name.strip().partition(' ')[0]}".lstrip("/") for name in imported.split(","))
-    return {name for name in names if name and not name.endswith("/")}
-
-
 # ---- indexing -------------------------------------------------------------------------------------------------------
 
 
@@ -203,8 +61,26 @@ def index_files(spec: FolderSpec, batch: str) -> Indexed:
     return _stored(spec, {path: read_file(os.path.join(spec.root, path), spec.options.read) for path in paths})
 
 
-def index_text_of(spec: FolderSpec, path: str, text: str, language: str) -> Indexed:
-    """Parse and store the text that an editor holds; the next start reads the file again."""
+def index_known_files(spec: FolderSpec, batch: str) -> Indexed:
+    """Read, parse and store those of some files that are stored already; see `Indexed.unknown`."""
+    paths = batch.split("\0")
+    try:
+        known = open_store(spec).get(paths)
+    except (StoreError, OSError) as error:
+        trouble, reason = trouble_of(error)
+        return Indexed(trouble=trouble, reason=reason)
+    found = {path: read_file(os.path.join(spec.root, path), spec.options.read) for path in paths if path in known}
+    return replace(_stored(spec, found), unknown=tuple(path for path in paths if path not in known))
+
+
+def index_open_text(spec: FolderSpec, path: str, text: str, language: str) -> Indexed:
+    """Parse and store the text that an editor holds of a known file; the next start reads the file again."""
+    try:
+        if path not in open_store(spec).get([path]):
+            return Indexed(unknown=(path,))
+    except (StoreError, OSError) as error:
+        trouble, reason = trouble_of(error)
+        return Indexed(trouble=trouble, reason=reason)
     if len(text) > spec.options.read.max_bytes:
         return _stored(spec, {path: Skipped(reason="tooLarge")})
     content = digest(text.encode("utf-8", "surrogatepass"))
@@ -223,18 +99,18 @@ def skip_files(spec: FolderSpec, batch: str, reason: str) -> Indexed:
 def forget_files(spec: FolderSpec, batch: str) -> Indexed:
     """Remove files from the store."""
     try:
-        store = _store(spec)
+        store = open_store(spec)
         ids = tuple(file.file_id for file in store.get(batch.split("\0")).values())
         stamp = store.write([], batch.split("\0"))
         return Indexed(gone_ids=ids, stamp=stamp, stats=store.stats())
     except StoreError as error:
-        trouble, reason = _trouble(error)
+        trouble, reason = trouble_of(error)
         return Indexed(trouble=trouble, reason=reason)
 
 
 def _stored(spec: FolderSpec, found: Mapping[str, FileText | Skipped], language: str | None = None) -> Indexed:
     try:
-        store = _store(spec)
+        store = open_store(spec)
         known = store.get(list(found))
         records: list[FileRecord] = []
         touched: list[tuple[str, str]] = []
@@ -272,7 +148,7 @@ def _stored(spec: FolderSpec, found: Mapping[str, FileText | Skipped], language:
             notes=tuple(notes),
         )
     except StoreError as error:
-        trouble, reason = _trouble(error)
+        trouble, reason = trouble_of(error)
         return Indexed(trouble=trouble, reason=reason)
 
 
@@ -309,26 +185,26 @@ def _indexed(records: Iterable[FileRecord], fresh: Mapping[str, StoredFile], sta
 
 def open_place(cache_dir: str, root: str) -> placing.Placed:
     """Find a place for a folder's index; see `placing.place`."""
-    _forget_stores()
+    close_stores()
     return placing.place(cache_dir, root)
 
 
 def clear(spec: FolderSpec) -> Trouble | None:
     """Start a folder's index anew."""
-    _forget_stores()
+    close_stores()
     try:
         placing.clear(spec.database, os.path.realpath(spec.root))
     except StoreError as error:
-        return _trouble(error)[0]
+        return trouble_of(error)[0]
     return None
 
 
 def load(spec: FolderSpec, after_file_id: int, max_symbols: int) -> Loaded:
     """Return the next part of what is stored; `segment` None behind the last one."""
     try:
-        files = _store(spec).load_after(after_file_id, max_symbols)
+        files = open_store(spec).load_after(after_file_id, max_symbols)
     except StoreError as error:
-        trouble, reason = _trouble(error)
+        trouble, reason = trouble_of(error)
         return Loaded(trouble=trouble, reason=reason)
     if not files:
         return Loaded(last_file_id=after_file_id)
@@ -338,9 +214,9 @@ def load(spec: FolderSpec, after_file_id: int, max_symbols: int) -> Loaded:
 def pack(spec: FolderSpec, file_ids: Sequence[int]) -> Loaded:
     """Return some files in one segment."""
     try:
-        files = _store(spec).load(file_ids)
+        files = open_store(spec).load(file_ids)
     except StoreError as error:
-        trouble, reason = _trouble(error)
+        trouble, reason = trouble_of(error)
         return Loaded(trouble=trouble, reason=reason)
     return Loaded(segment=Segment(files).pack() if files else None, last_file_id=max(file_ids, default=0))
 
@@ -348,44 +224,6 @@ def pack(spec: FolderSpec, file_ids: Sequence[int]) -> Loaded:
 def measure(spec: FolderSpec) -> StoreStats | None:
     """Return the size of the stored index, None where it cannot be read."""
     try:
-        return _store(spec).stats()
+        return open_store(spec).stats()
     except StoreError:
         return None
-
-
-# ---- the open database ----------------------------------------------------------------------------------------------
-
-_stores: dict[str, tuple[int, Store]] = {}  # of this process: path -> (file number, database)
-
-
-def _store(spec: FolderSpec) -> Store:
-    """Return the database of a folder, opened anew where another file lies there by now."""
-    path = spec.database
-    try:
-        number = os.stat(path).st_ino
-    except OSError as error:
-        raise StoreUnusableError(path, error.strerror or str(error)) from error
-    kept = _stores.get(path)
-    if kept is not None and kept[0] == number:
-        return kept[1]
-    if kept is not None:
-        kept[1].close()
-        del _stores[path]
-    store = Store(path)
-    _stores[path] = (number, store)
-    return store
-
-
-def _forget_stores() -> None:
-    for _, store in _stores.values():
-        store.close()
-    _stores.clear()
-
-
-def _trouble(error: StoreError | OSError) -> tuple[Trouble, str]:
-    if isinstance(error, StoreBusyError):
-        return "busy", error.reason
-    _forget_stores()  # Whatever is wrong with it, the next step opens it anew.
-    if isinstance(error, StoreUnusableError):
-        return "unusable", error.reason
-    return "damaged", error.reason if isinstance(error, StoreError) else str(error)

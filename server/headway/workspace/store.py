@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -140,7 +141,7 @@ class Store:
             try:
                 # A full-text table makes tables of its own, so the script runs in one transaction of ours.
                 db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-                values = (("fingerprint", fingerprint()), ("root", root), ("stamp", "0"))
+                values = (("fingerprint", fingerprint()), ("root", root), ("stamp", "0"), ("totals", "{}"))
                 db.executemany("INSERT INTO meta VALUES (?, ?)", values)
             finally:
                 db.close()
@@ -199,14 +200,6 @@ class Store:
                 )
                 found.update({path: StoredFile(*rest) for path, *rest in rows})
         return found
-
-    def below(self, folder: str) -> list[str]:
-        """Return the stored paths that lie below a folder."""
-        low, high = f"{folder}/", f"{folder}0"  # "0" follows "/"
-        with translated(self.path):
-            return [
-                path for (path,) in self._db.execute("SELECT path FROM files WHERE path > ? AND path < ?", (low, high))
-            ]
 
     def load(self, file_ids: Collection[int]) -> list[IndexedFile]:
         """Return files with their definitions."""
@@ -288,16 +281,22 @@ class Store:
         return row[0], unpack_definitions(row[1])
 
     def stats(self) -> StoreStats:
-        """Return the size of the index."""
+        """Return the size of the index; cheap, as it is kept up to date with each change."""
         with translated(self.path):
-            files, symbols, chunks = self._db.execute(
-                "SELECT COUNT(*), COALESCE(SUM(symbols), 0), COALESCE(SUM(chunks), 0) FROM files WHERE skipped IS NULL"
-            ).fetchone()
-            skipped = dict(
-                self._db.execute("SELECT skipped, COUNT(*) FROM files WHERE skipped IS NOT NULL GROUP BY skipped")
-            )
+            totals = self._totals()
             (pages,) = self._db.execute("PRAGMA page_count").fetchone()
-        return StoreStats(files=files, symbols=symbols, chunks=chunks, size_bytes=pages * PAGE_BYTES, skipped=skipped)
+        skipped = {reason[1:]: count for reason, count in sorted(totals.items()) if reason[0] == "-" and count > 0}
+        return StoreStats(
+            files=totals["files"],
+            symbols=totals["symbols"],
+            chunks=totals["chunks"],
+            size_bytes=pages * PAGE_BYTES,
+            skipped=skipped,
+        )
+
+    def _totals(self) -> Counter[str]:
+        """Return what is stored: files, symbols, chunks, and files skipped by "-" and their reason."""
+        return Counter(json.loads(self._meta("totals") or "{}"))
 
     # ---- writing ----
 
@@ -310,14 +309,13 @@ class Store:
         prepared = [(record, pack_definitions(record.definitions)) for record in records]
         with translated(self.path), self._transaction():
             stamp = int(self._meta("stamp") or 0) + 1
-            self._db.execute("UPDATE meta SET value = ? WHERE key = 'stamp'", (str(stamp),))
-            for some in _some(list(removed)):
-                marks = ",".join("?" * len(some))
-                for (file_id,) in self._db.execute(f"SELECT id FROM files WHERE path IN ({marks})", some).fetchall():
-                    self._forget_chunks(file_id)
-                    self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
+            totals = self._totals()
+            for path in removed:
+                self._forget(path, totals)
             for record, blob in prepared:
-                self._put(record, blob, stamp)
+                self._put(record, blob, stamp, totals)
+            values = ((str(stamp), "stamp"), (json.dumps(totals), "totals"))
+            self._db.executemany("UPDATE meta SET value = ? WHERE key = ?", values)
         return stamp
 
     def touch(self, signatures: Iterable[tuple[str, str]]) -> None:
@@ -330,32 +328,30 @@ class Store:
         with translated(self.path), self._transaction():
             self._db.execute("INSERT INTO chunks (chunks, rank) VALUES ('merge', 500)")
 
-    def _put(self, record: FileRecord, blob: bytes, stamp: int) -> None:
-        row = self._db.execute("SELECT id FROM files WHERE path = ?", (record.path,)).fetchone()
+    def _put(self, record: FileRecord, blob: bytes, stamp: int, totals: Counter[str]) -> None:
+        file_id = self._forget(record.path, totals, keep_id=True)
         values = (
-            *(record.signature, record.digest, record.language, record.skipped, record.note, stamp),
-            *(len(record.definitions), len(record.chunks), blob),
+            *(file_id, record.path, record.signature, record.digest, record.language, record.skipped, record.note),
+            *(stamp, len(record.definitions), len(record.chunks), blob),
         )
-        if row is None:
-            cursor = self._db.execute(
-                "INSERT INTO files"
-                " (path, signature, digest, language, skipped, note, stamp, symbols, chunks, definitions)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (record.path, *values),
-            )
-            file_id = cursor.lastrowid or 0
-        else:
-            file_id = row[0]
-            self._forget_chunks(file_id)
-            self._db.execute(
-                "UPDATE files SET signature = ?, digest = ?, language = ?, skipped = ?, note = ?, stamp = ?,"
-                " symbols = ?, chunks = ?, definitions = ? WHERE id = ?",
-                (*values, file_id),
-            )
+        cursor = self._db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        file_id = cursor.lastrowid or 0
         self._db.executemany(
             "INSERT INTO chunks (rowid, name, context, doc, body, snippet) VALUES (?, ?, ?, ?, ?, ?)",
             ((file_id << _ORDINAL_BITS | chunk[0], *chunk[1:]) for chunk in record.chunks),
         )
+        _count(totals, 1, record.skipped, len(record.definitions), len(record.chunks))
+
+    def _forget(self, path: str, totals: Counter[str], *, keep_id: bool = False) -> int | None:
+        """Remove a file; return its number where it is to be used again, for the same path."""
+        row = self._db.execute("SELECT id, skipped, symbols, chunks FROM files WHERE path = ?", (path,)).fetchone()
+        if row is None:
+            return None
+        file_id, skipped, symbols, chunks = row
+        self._forget_chunks(file_id)
+        self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
+        _count(totals, -1, skipped, symbols, chunks)
+        return int(file_id) if keep_id else None
 
     def _forget_chunks(self, file_id: int) -> None:
         first = file_id << _ORDINAL_BITS
@@ -375,6 +371,15 @@ class Store:
                 self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+
+def _count(totals: Counter[str], files: int, skipped: str | None, symbols: int, chunks: int) -> None:
+    if skipped is not None:
+        totals[f"-{skipped}"] += files
+        return
+    totals["files"] += files
+    totals["symbols"] += files * symbols
+    totals["chunks"] += files * chunks
 
 
 def pack_definitions(definitions: Sequence[Definition]) -> bytes:
