@@ -1,0 +1,189 @@
+// One run of the server: its process and the language client that talks to it. A new run gets a new one of these.
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  ErrorAction,
+  LanguageClient,
+  RevealOutputChannelOn,
+  type DynamicFeature,
+  type LanguageClientOptions,
+  type StaticFeature,
+} from "vscode-languageclient/node";
+import { SECTION } from "./config";
+import { ServerLog } from "./logs";
+import type { InitializationOptions } from "./protocol";
+import { SAVING } from "./saving";
+
+/** Longest that an orderly end may take before the process is killed. The editor itself waits about five seconds. */
+const STOP_MS = 2000;
+const KILL_MS = 1000;
+
+export interface LaunchOptions {
+  readonly command: readonly [string, ...string[]];
+  /** Never a folder of the workspace: what lies there must not be found by accident. */
+  readonly cwd: string;
+  readonly initialization: () => InitializationOptions;
+  /** Settings as the server asks for them, before they go out. */
+  readonly fillSettings: (settings: unknown) => Promise<unknown>;
+  readonly log: vscode.LogOutputChannel;
+  readonly trace: vscode.LogOutputChannel;
+  /** Called before the hand-shake, so that no notification is missed. */
+  readonly onClient: (client: LanguageClient) => void;
+  /** Gives up the start. */
+  readonly signal: AbortSignal;
+}
+
+/** How a run ended, in words for the log and the status. */
+export interface Ended {
+  readonly detail: string;
+}
+
+/** A language client that shows no messages of its own: one place decides what a person is told, and how often. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+
+  override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
+    // Our own commands carry the names of the server's; they exist also while it does not run.
+    if (!("registrationType" in feature) || feature.registrationType.method !== "workspace/executeCommand") {
+      super.registerFeature(feature);
+    }
+  }
+}
+
+export class Connection implements vscode.Disposable {
+  /** Resolves when the process is gone, whoever ended it. */
+  readonly ended: Promise<Ended>;
+  private readonly serverLog: ServerLog;
+
+  private constructor(
+    readonly client: LanguageClient,
+    private readonly process: ChildProcessWithoutNullStreams,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.serverLog = new ServerLog(log, process.stderr);
+    this.ended = new Promise((resolve) => {
+      process.once("error", (error) => resolve({ detail: error.message }));
+      process.once("close", (code, signal) => resolve({ detail: this.epitaph(code, signal) }));
+    });
+  }
+
+  /** Starts the process and shakes hands. Rejects where either fails; the process is gone then. */
+  static async open(options: LaunchOptions): Promise<Connection> {
+    const [program, ...args] = options.command;
+    options.log.info(`starting ${[program, ...args].join(" ")}`);
+    const child = spawn(program, args, { cwd: options.cwd, stdio: "pipe", windowsHide: true });
+    // Writing to a server that has just ended is no error of ours; its end is dealt with where it is seen.
+    child.stdin.on("error", (error) => options.log.debug(`writing to the server: ${error.message}`));
+    const client = new QuietClient(SECTION, "Headway", () => Promise.resolve(child), clientOptions(options));
+    const connection = new Connection(client, child, options.log);
+    options.onClient(client);
+    try {
+      await Promise.race([
+        client.start(),
+        connection.ended.then(({ detail }) => Promise.reject(new Error(detail))),
+        aborted(options.signal),
+      ]);
+      options.log.info(`the server runs as process ${child.pid ?? "?"}`);
+      return connection;
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+
+  get pid(): number | undefined {
+    return this.process.pid;
+  }
+
+  /** Ends the run: orderly if the server takes part, else by force. Returns when the process is gone. */
+  async close(): Promise<void> {
+    try {
+      await this.client.dispose(STOP_MS);
+    } catch (error) {
+      this.log.debug(`stopping the server: ${String(error)}`);
+    }
+    this.process.stdin.end();
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      if (await this.gone(KILL_MS)) {
+        return;
+      }
+      this.log.warn(`the server has not ended; sending ${signal}`);
+      this.process.kill(signal);
+    }
+    await this.gone(KILL_MS);
+  }
+
+  dispose(): void {
+    void this.close();
+  }
+
+  private async gone(waitMs: number): Promise<boolean> {
+    const timer: { handle?: NodeJS.Timeout } = {};
+    const late = new Promise<boolean>((resolve) => {
+      timer.handle = setTimeout(() => resolve(false), waitMs);
+    });
+    try {
+      return await Promise.race([this.ended.then(() => true), late]);
+    } finally {
+      clearTimeout(timer.handle);
+    }
+  }
+
+  private epitaph(code: number | null, signal: NodeJS.Signals | null): string {
+    const how = signal === null ? `exit code ${code ?? "unknown"}` : `signal ${signal}`;
+    const words = this.serverLog.lastWords();
+    return words === undefined || signal !== null ? how : `${how}, ${words}`;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const refuse = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error("stopped"));
+    if (signal.aborted) {
+      refuse();
+    } else {
+      signal.addEventListener("abort", refuse, { once: true });
+    }
+  });
+}
+
+function clientOptions(options: LaunchOptions): LanguageClientOptions {
+  return {
+    documentSelector: [
+      { scheme: "file", language: "python" },
+      { scheme: "untitled", language: "python" },
+    ],
+    initializationOptions: options.initialization,
+    outputChannel: options.log,
+    traceOutputChannel: options.trace,
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    // A failed start is told once, by the owner of the phase.
+    initializationFailedHandler: () => false,
+    // Restarts are the business of client.ts, which counts them.
+    errorHandler: {
+      error: () => ({ action: ErrorAction.Continue, handled: true }),
+      closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+    },
+    stdioOptions: { stdout: () => undefined, stderr: () => undefined },
+    middleware: {
+      ...SAVING,
+      // The status item shows the server's jobs; the editor's own progress beside it would say the same twice.
+      handleWorkDoneProgress: () => undefined,
+      workspace: {
+        configuration: async (params, token, next) => {
+          const answers: unknown = await next(params, token);
+          return Array.isArray(answers)
+            ? Promise.all(
+                answers.map((answer: unknown, index) =>
+                  params.items[index]?.section === SECTION ? options.fillSettings(answer) : answer,
+                ),
+              )
+            : [];
+        },
+      },
+    },
+  };
+}

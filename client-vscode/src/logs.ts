@@ -1,0 +1,103 @@
+// The two output channels: what happens, and, where asked for, the messages between editor and server.
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import * as vscode from "vscode";
+import { readConfig } from "./config";
+
+/** Writes a line of the server's stderr at the level that it names; lines without one continue the line before. */
+export class ServerLog {
+  private level = "INFO";
+  private readonly tail: string[] = [];
+
+  constructor(
+    private readonly channel: vscode.LogOutputChannel,
+    input: Readable,
+  ) {
+    createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }).on("line", (line) => this.write(line));
+  }
+
+  /** The last line that tells something, for messages about the end of the server. */
+  lastWords(): string | undefined {
+    return this.tail.findLast((line) => /^\S*(Error|Exception)\b|\b(ERROR|CRITICAL)\b/.test(line)) ?? this.tail.at(-1);
+  }
+
+  private write(line: string): void {
+    if (line.trim() === "") {
+      return;
+    }
+    this.tail.push(line.trim());
+    this.tail.splice(0, Math.max(0, this.tail.length - 40));
+    this.level = /\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b/.exec(line.slice(0, 60))?.[1] ?? this.level;
+    switch (this.level) {
+      case "DEBUG":
+        return this.channel.debug(line);
+      case "WARNING":
+        return this.channel.warn(line);
+      case "ERROR":
+      case "CRITICAL":
+        return this.channel.error(line);
+      default:
+        return this.channel.info(line);
+    }
+  }
+}
+
+/**
+ * The trace channel as the language client wants it: its level follows the setting `headway.trace.server`, not the
+ * channel's own, which a person would have to raise by a second command.
+ */
+export class TraceChannel implements vscode.LogOutputChannel {
+  private readonly channel = vscode.window.createOutputChannel("Headway Trace", "log");
+  private readonly levels = new vscode.EventEmitter<vscode.LogLevel>();
+  readonly onDidChangeLogLevel = this.levels.event;
+  private readonly watcher = vscode.workspace.onDidChangeConfiguration((event) => {
+    if (event.affectsConfiguration("headway.trace")) {
+      this.levels.fire(this.logLevel);
+    }
+  });
+
+  get name(): string {
+    return this.channel.name;
+  }
+
+  get logLevel(): vscode.LogLevel {
+    return readConfig().trace === "off" ? vscode.LogLevel.Off : vscode.LogLevel.Trace;
+  }
+
+  trace(message: string): void {
+    this.appendLine(message);
+  }
+  debug(message: string): void {
+    this.appendLine(message);
+  }
+  info(message: string): void {
+    this.appendLine(message);
+  }
+  warn(message: string): void {
+    this.appendLine(message);
+  }
+  error(error: string | Error): void {
+    this.appendLine(error instanceof Error ? (error.stack ?? error.message) : error);
+  }
+  append(value: string): void {
+    this.channel.append(value);
+  }
+  appendLine(value: string): void {
+    this.channel.appendLine(`${new Date().toISOString()} ${value}`);
+  }
+  replace(value: string): void {
+    this.channel.replace(value);
+  }
+  clear(): void {
+    this.channel.clear();
+  }
+  show(): void {
+    this.channel.show(true);
+  }
+  hide(): void {
+    this.channel.hide();
+  }
+  dispose(): void {
+    vscode.Disposable.from(this.watcher, this.levels, this.channel).dispose();
+  }
+}

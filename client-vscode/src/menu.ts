@@ -1,0 +1,77 @@
+// The menu behind the status item: what the server does now, and what a person may want of it.
+import * as vscode from "vscode";
+import { carryOut } from "./announcements";
+import type { Context } from "./context";
+import { look, stateText, type StatusInput } from "./labels";
+import { remedies, remedyText } from "./problems";
+
+interface Choice extends vscode.QuickPickItem {
+  readonly run?: () => Thenable<unknown>;
+}
+
+export async function showMenu(context: Context): Promise<void> {
+  const input: StatusInput = { phase: context.server.phase, queue: context.server.queue, trusted: vscode.workspace.isTrusted };
+  const picked = await vscode.window.showQuickPick<Choice>(choices(context, input), {
+    title: `Headway: ${stateText(input, vscode.l10n.t)}`,
+    placeHolder: vscode.l10n.t("What Headway should do"),
+  });
+  await picked?.run?.();
+}
+
+function choices(context: Context, input: StatusInput): Choice[] {
+  const t = vscode.l10n.t;
+  const offered: Choice[] = [];
+  const { phase } = input;
+  if (phase.kind === "failed") {
+    offered.push(separator(t("To mend it")));
+    for (const remedy of remedies(phase.problem)) {
+      offered.push({ label: `$(lightbulb) ${remedyText(remedy, t)}`, run: () => carryOut(context, remedy) });
+    }
+  }
+  if (phase.kind === "running") {
+    offered.push(separator(t("Work")), ...work(input));
+  }
+  offered.push(
+    separator(t("Server")),
+    command("headway.showLog", "$(output)", t("Show Log")),
+    phase.kind === "stopped"
+      ? command("headway.restart", "$(debug-start)", t("Start Server"))
+      : command("headway.restart", "$(debug-restart)", t("Restart Server")),
+  );
+  if (phase.kind === "running" || phase.kind === "waiting") {
+    offered.push(command("headway.stop", "$(debug-stop)", t("Stop Server"), t("until it is started from here")));
+  }
+  offered.push(command("headway.chooseInterpreter", "$(folder-opened)", t("Choose Python for the Server")), {
+    label: `$(gear) ${t("Settings")}`,
+    run: () => vscode.commands.executeCommand("workbench.action.openSettings", "headway."),
+  });
+  return offered;
+}
+
+function work(input: StatusInput): Choice[] {
+  const t = vscode.l10n.t;
+  const paused = (input.queue?.pausedPriorities.length ?? 0) > 0 && input.queue?.pauseReason === "user";
+  const offered = [
+    paused
+      ? command("headway.resumeBackground", "$(debug-start)", t("Resume Background Work"), t("index, analysis, tests"))
+      : command("headway.pauseBackground", "$(debug-pause)", t("Pause Background Work"), t("index, analysis, tests")),
+    command("headway.showJobs", "$(list-unordered)", t("Show Jobs"), t("running and recent, with their errors")),
+    command("headway.reindex", "$(refresh)", t("Reindex Workspace")),
+    command("headway.analyzeWorkspace", "$(search)", t("Analyze Workspace")),
+  ];
+  offered.push(
+    look(input) === "restricted" || !input.trusted
+      ? command("workbench.trust.manage", "$(shield)", t("Manage Workspace Trust"), t("tests and the workspace's Python need it"))
+      : command("headway.runTests", "$(beaker)", t("Run Tests")),
+    command("headway.clearCache", "$(trash)", t("Clear Cache"), t("the index is made anew")),
+  );
+  return offered;
+}
+
+function command(id: string, icon: string, title: string, description = ""): Choice {
+  return { label: `${icon} ${title}`, description, run: () => vscode.commands.executeCommand(id) };
+}
+
+function separator(label: string): Choice {
+  return { label, kind: vscode.QuickPickItemKind.Separator };
+}

@@ -1,0 +1,233 @@
+// The `headway/*` methods and payloads. Mirrors server/headway/lsp/protocol.py, name by name and key by key; a test holds
+// both together. docs/lsp-extensions.md says what they mean. Times are milliseconds, instants Unix milliseconds, sizes MiB.
+
+export const PROTOCOL_VERSION = 1;
+
+export const QUEUE_STATE = "headway/queueState";
+export const JOB_UPDATED = "headway/jobUpdated";
+export const ALERT = "headway/alert";
+export const TRUST_GRANTED = "headway/trustGranted";
+export const SNAPSHOT = "headway/snapshot";
+export const SUBMIT = "headway/submit";
+export const CANCEL_JOB = "headway/cancelJob";
+export const RETRY_JOB = "headway/retryJob";
+export const SET_PRIORITY = "headway/setPriority";
+export const PAUSE = "headway/pause";
+export const RESUME = "headway/resume";
+export const SEARCH = "headway/search";
+export const TIMELINE = "headway/timeline";
+export const METRICS = "headway/metrics";
+
+export const REINDEX = "headway.reindex";
+export const PAUSE_BACKGROUND = "headway.pauseBackground";
+export const RESUME_BACKGROUND = "headway.resumeBackground";
+export const RUN_TESTS = "headway.runTests";
+export const ANALYZE_WORKSPACE = "headway.analyzeWorkspace";
+export const CLEAR_CACHE = "headway.clearCache";
+
+export const PRIORITIES = ["CRITICAL", "HIGH", "NORMAL", "LOW", "BATCH"] as const;
+export type PriorityName = (typeof PRIORITIES)[number];
+export type ServerState = "starting" | "idle" | "busy" | "paused" | "degraded" | "error";
+export type PauseReason = "user" | "battery" | "memory" | "cpu";
+export type AlertLevel = "warning" | "critical" | "resolved";
+export type Why = "lexical" | "semantic" | "both";
+export type JobState = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
+
+export interface HeadwayCapability {
+  readonly protocol: number;
+  readonly jobTypes: readonly string[];
+  readonly probes: boolean;
+}
+
+export interface InitializationOptions {
+  readonly settings?: unknown;
+  readonly cacheDir?: string;
+  readonly trusted?: boolean;
+}
+
+export interface QueueDepth {
+  readonly queued: number;
+  readonly running: number;
+}
+
+export interface RunningTask {
+  readonly taskId: string;
+  readonly jobId: string;
+  readonly name: string;
+  readonly priority: PriorityName;
+  readonly elapsedMs: number;
+}
+
+/** A job that goes on. `progress` is 0…1; it and `total` are null while the total is not known. */
+export interface ActiveJob {
+  readonly jobId: string;
+  readonly type: string;
+  readonly title: string;
+  readonly progress: number | null;
+  readonly done: number;
+  readonly total: number | null;
+}
+
+export interface ResourceUse {
+  readonly total: number;
+  readonly used: number;
+  readonly reserved: number;
+}
+
+/** How pressed the machine is, 0…1; null where it is not known. */
+export interface Pressure {
+  readonly cpu: number | null;
+  readonly memory: number | null;
+  readonly gpu: number | null;
+  readonly onBattery: boolean | null;
+}
+
+export interface Latency {
+  readonly count: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly p99Ms: number;
+}
+
+export interface QueueState {
+  readonly seq: number;
+  readonly at: number;
+  readonly state: ServerState;
+  readonly queues: Readonly<Record<PriorityName, QueueDepth>>;
+  readonly pausedPriorities: readonly PriorityName[];
+  readonly pauseReason: PauseReason | null;
+  readonly running: readonly RunningTask[];
+  readonly jobs: readonly ActiveJob[];
+  readonly resources: Readonly<Record<string, ResourceUse>>;
+  readonly pressure: Pressure;
+  readonly latency: Readonly<Record<string, Latency>>;
+  readonly alerts: number;
+  readonly message: string | null;
+}
+
+export interface ErrorInfo {
+  readonly kind: string;
+  readonly message: string;
+}
+
+export interface StepInfo {
+  readonly name: string;
+  readonly state: string;
+  readonly runMs: number | null;
+  readonly error: ErrorInfo | null;
+}
+
+export interface TaskInfo {
+  readonly taskId: string;
+  readonly name: string;
+  readonly state: string;
+  readonly dependsOn: readonly string[];
+  readonly waitMs: number | null;
+  readonly runMs: number | null;
+  readonly attempt: number;
+  readonly error: ErrorInfo | null;
+  readonly steps: readonly StepInfo[];
+}
+
+export interface JobInfo {
+  readonly jobId: string;
+  readonly type: string;
+  readonly title: string;
+  readonly priority: PriorityName;
+  readonly state: JobState;
+  readonly progress: number | null;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly finishedAt: number | null;
+  readonly attempt: number;
+  readonly error: ErrorInfo | null;
+  readonly tasks: readonly TaskInfo[];
+  readonly truncated: boolean;
+  readonly result?: unknown;
+}
+
+export interface Alert {
+  readonly alertId: string;
+  readonly metric: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly level: AlertLevel;
+  readonly value: number;
+  readonly threshold: number;
+  readonly since: number;
+  readonly message: string;
+}
+
+export interface Worker {
+  readonly pid: number;
+  readonly role: string;
+  readonly busy: boolean;
+  readonly rssMb: number | null;
+  readonly restarts: number;
+}
+
+export interface IndexInfo {
+  readonly files: number;
+  readonly symbols: number;
+  readonly chunks: number;
+  readonly bytes: number;
+  readonly state: string;
+  readonly skipped: Readonly<Record<string, number>>;
+}
+
+export interface Snapshot extends QueueState {
+  readonly recentJobs: readonly JobInfo[];
+  readonly activeAlerts: readonly Alert[];
+  readonly workers: readonly Worker[];
+  readonly index: IndexInfo;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+export interface SubmitParams {
+  readonly type: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly priority?: PriorityName;
+  readonly title?: string;
+  readonly workDoneToken?: number | string;
+}
+
+export interface JobParams {
+  readonly jobId: string;
+}
+
+export interface PauseParams {
+  readonly priorities?: readonly PriorityName[];
+}
+
+/** What `headway/pause` and `headway/resume` answer. */
+export interface Paused {
+  readonly pausedPriorities: readonly PriorityName[];
+}
+
+/** The result of a job of type `tests`. */
+export interface TestsResult {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly errors: number;
+}
+
+/** The result of a job of type `analysis`. */
+export interface AnalysisResult {
+  readonly files: number;
+  readonly diagnostics: number;
+}
+
+type Empty = Readonly<Record<string, never>>;
+
+/** A request's method, with the types of its params and its result, which exist at compile time only. */
+export interface Request<Params, Result> {
+  readonly method: string;
+  readonly types?: (params: Params) => Result;
+}
+
+export const snapshot: Request<Empty, Snapshot> = { method: SNAPSHOT };
+export const submit: Request<SubmitParams, JobInfo> = { method: SUBMIT };
+export const cancelJob: Request<JobParams, { readonly cancelled: boolean }> = { method: CANCEL_JOB };
+export const retryJob: Request<JobParams, JobParams> = { method: RETRY_JOB };
+export const pause: Request<PauseParams, Paused> = { method: PAUSE };
+export const resume: Request<PauseParams, Paused> = { method: RESUME };

@@ -1,0 +1,32 @@
+// Changed settings that concern the extension itself. The server's own reach it through the language client.
+import * as vscode from "vscode";
+import { DidChangeConfigurationNotification } from "vscode-languageclient/node";
+import type { Context } from "./context";
+import { onInterpreterChosen } from "./pythonextension";
+
+export function activate(context: Context): vscode.Disposable {
+  const ownSettings = vscode.workspace.onDidChangeConfiguration((event) => {
+    if (event.affectsConfiguration("headway.interpreter")) {
+      context.log.info('"headway.interpreter" has changed');
+      void context.server.restart();
+    }
+  });
+  const owned: vscode.Disposable[] = [ownSettings];
+  void onInterpreterChosen(() => void interpreterChosen(context)).then((listener) => {
+    if (listener !== undefined) {
+      owned.push(listener);
+    }
+  });
+  return new vscode.Disposable(() => {
+    vscode.Disposable.from(...owned).dispose();
+  });
+}
+
+async function interpreterChosen(context: Context): Promise<void> {
+  const { phase } = context.server;
+  if (phase.kind === "failed" && phase.problem.kind === "noPython") {
+    return context.server.restart();
+  }
+  // The server pulls its settings anew, and is given the other interpreter with them.
+  await context.server.notify(DidChangeConfigurationNotification.method, { settings: null });
+}
