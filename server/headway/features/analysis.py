@@ -5,7 +5,13 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from headway.engines.mirror import Encoding, own_position
+from headway.engines.ruff import RuffDiagnostic, RuffReport
+from headway.workspace.documents import Document
 from headway.workspace.text import Range
+
+# How ruff ends what it says with advice that an editor shows in another way.
+_ADVICE = "\n\nhelp:"
 
 
 class Severity(enum.IntEnum):
@@ -35,3 +41,26 @@ class Finding:
     href: str | None = None
     source: str = "ruff"
     tags: tuple[FindingTag, ...] = ()
+
+
+def findings(document: Document, report: RuffReport | None, encoding: Encoding) -> list[Finding]:
+    """Return what ruff's report says, in terms of the text that it is about.
+
+    Args:
+        encoding: How the report counts columns.
+    """
+    return [] if report is None else [_finding(document, item, encoding) for item in report.items]
+
+
+def _finding(document: Document, item: RuffDiagnostic, encoding: Encoding) -> Finding:
+    start, end = (
+        own_position(document, place.line, place.character, encoding) for place in (item.range.start, item.range.end)
+    )
+    return Finding(
+        range=Range(start, end),
+        message=item.message.partition(_ADVICE)[0],
+        severity=Severity(item.severity) if 1 <= item.severity <= 4 else Severity.WARNING,
+        code=None if item.code is None else str(item.code),
+        href=(item.codeDescription.href or None) if item.codeDescription else None,
+        tags=tuple(FindingTag(tag) for tag in item.tags if tag in (1, 2)),
+    )

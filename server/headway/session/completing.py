@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from headway.engines.client import Reply
 from headway.engines.errors import EngineAnswerError, EngineError
-from headway.engines.ty import EngineState, TyEngine, TyItem, TyList, documentation
+from headway.engines.server import EngineState
+from headway.engines.ty import TyEngine, TyItem, TyList, documentation
 from headway.features import scope
 from headway.features.completion import (
     Candidate,

@@ -1,0 +1,137 @@
+"""One run of pytest as a child: started, read line by line, interrupted and then killed when it is no longer wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from headway.engines import pytest_child
+from headway.engines.errors import EngineError
+from headway.scheduler.executors.children import Child, PriorityClass, describe_exit
+
+# Interrupted, pytest still runs the teardown of what it is in; then it is killed with all that it started.
+INTERRUPT_GRACE_S = 3.0
+# A thread that a test left behind may hold the interpreter when everything has been reported.
+_AFTER_REPORT_S = 3.0
+_LONGEST_LINE_BYTES = 1 << 20
+
+
+class PytestMissingError(EngineError):
+    """The interpreter has no pytest. Install it there, or set another interpreter."""
+
+    def __init__(self, python: str) -> None:
+        super().__init__(python)
+        self.python = python
+
+    def __str__(self) -> str:
+        return (
+            f"pytest is not installed in {self.python}. Install it there ({self.python} -m pip install pytest), or set "
+            "headway.tests.python to an interpreter that has it"
+        )
+
+
+class TestsTimeoutError(EngineError):
+    """The run took longer than it may, and was ended. Raise `headway.tests.timeoutS`, or run less."""
+
+    __test__ = False
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(limit_s)
+        self.limit_s = limit_s
+
+    def __str__(self) -> str:
+        return f"the test run took longer than {self.limit_s:g} s (headway.tests.timeoutS) and was ended"
+
+
+async def run_pytest(
+    python: str,
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout_s: float,
+    line: Callable[[bytes], None],
+    reported: Callable[[], bool],
+) -> tuple[int, tuple[str, ...]]:
+    """Run pytest to its end; return its exit code and the last lines that it wrote.
+
+    Cancelling this interrupts pytest, gives it `INTERRUPT_GRACE_S`, and kills its group; it returns when it is gone.
+
+    Args:
+        line: Is given each line of its reports.
+        reported: Whether everything was reported; the process then has little time left to end.
+
+    Raises:
+        PytestMissingError: the interpreter has no pytest.
+        TestsTimeoutError: it took longer than `timeout_s`.
+        ProgramMissingError: there is no such interpreter.
+    """
+    # POLITE: the person waits for these tests, but whoever types comes first.
+    child = Child(
+        [python, pytest_child.__file__, *arguments],
+        name="pytest",
+        cwd=cwd,
+        env=env,
+        priority_class=PriorityClass.POLITE,
+        guarded=True,
+    )
+    await child.start()
+    child.stdin.close()
+    try:
+        async with asyncio.timeout(timeout_s):
+            await _read(child.stdout, line, reported)
+            await _end_of(child, reported)
+            code = await child.wait()
+    except TimeoutError:
+        await _interrupt(child)
+        raise TestsTimeoutError(timeout_s) from None
+    except asyncio.CancelledError:
+        await _interrupt(child)
+        raise
+    finally:
+        child.kill()
+    if code == pytest_child.NO_PYTEST:
+        raise PytestMissingError(python)
+    words = child.stderr_tail or (() if code >= 0 else (describe_exit(code),))
+    return code, words
+
+
+async def _read(stdout: asyncio.StreamReader, line: Callable[[bytes], None], reported: Callable[[], bool]) -> None:
+    """Give the complete lines of a stream, until it ends or everything was reported."""
+    held = b""
+    while not reported() and (data := await stdout.read(1 << 16)):
+        *lines, held = (held + data).split(b"\n")
+        for one in lines:
+            line(one)
+        if len(held) > _LONGEST_LINE_BYTES:
+            held = b""  # No line of ours is so long.
+
+
+async def _end_of(child: Child, reported: Callable[[], bool]) -> None:
+    """Wait for the process to end by itself, a while only where it has reported everything."""
+    if not reported():
+        await child.wait()
+        return
+    try:
+        async with asyncio.timeout(_AFTER_REPORT_S):
+            await child.wait()
+    except TimeoutError:
+        child.kill()
+
+
+async def _interrupt(child: Child) -> None:
+    """Interrupt the group as Ctrl-C would, then kill it; it is gone when this returns."""
+    if child.pid is not None and child.running and sys.platform != "win32":
+        os.killpg(child.pid, signal.SIGINT)
+        try:
+            async with asyncio.timeout(INTERRUPT_GRACE_S):
+                await child.wait()
+        except TimeoutError:
+            child.kill()
+    else:
+        child.kill()
+    await child.wait()

@@ -1,0 +1,251 @@
+"""A language server as a child of ours: started, greeted, given our texts just before it is asked, started again.
+
+It is started once and again with growing delays when it ends by itself. What it is asked and what its answers mean is
+the business of `ty` and `ruff`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headway.engines.client import FramingError, LspClient, Reply
+from headway.engines.errors import EngineUnavailableError
+from headway.engines.mirror import Encoding, Mirror
+from headway.scheduler.executors.children import Child, PriorityClass, ProgramMissingError, RestartDelay
+from headway.workspace.documents import Document
+from headway.workspace.text import Text
+
+_log = logging.getLogger(__name__)
+_READ_BYTES = 1 << 18
+_HANDSHAKE_LIMIT_S = 20.0
+_GRACE_S = 0.5
+_WORTH_WAITING_S = 1.0  # nobody waits for a restart that is further away
+
+
+class EngineState(enum.StrEnum):
+    """`OFF`: not started or closed. `FAILED`: it cannot be started, or ended; it may come back (see `message`)."""
+
+    OFF = "off"
+    STARTING = "starting"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLaunch:
+    """How a server is started. `roots`: file URIs of the workspace's folders; `options`: its initializationOptions."""
+
+    argv: tuple[str, ...]
+    roots: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    encoding: Encoding = "utf-16"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    capabilities: Mapping[str, Any] = field(default_factory=dict)  # of its client, by LSP section
+
+
+class LanguageServer:
+    """One server of the sidecar. All methods are called on the event loop.
+
+    Args:
+        name: What messages call it.
+        documents: Gives the open documents by identity, at any time.
+        state_changed: Is told when `state` or `message` is new.
+        without: What a person has to do without while it is away, as a sentence.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        documents: Callable[[], Mapping[str, Document]],
+        state_changed: Callable[[], None] | None = None,
+        *,
+        without: str = "",
+    ) -> None:
+        self.name = name
+        self.state = EngineState.OFF
+        self.message: str | None = None
+        self.coming = False  # whether waiting for `ready` may be of use
+        self.capabilities: Mapping[str, Any] = {}
+        self.restarts = 0
+        self._documents = documents
+        self._state_changed = state_changed
+        self._without = without
+        self._client: LspClient | None = None
+        self._child: Child | None = None
+        self._mirror: Mirror | None = None
+        self._became_ready = asyncio.Event()
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs."""
+        return self._child.pid if self._child is not None and self._child.running else None
+
+    @property
+    def pending(self) -> int:
+        """Requests that it has not answered."""
+        return self._client.pending if self._client is not None else 0
+
+    def expect(self) -> None:
+        """Say that `run` is about to be called, so that who asks meanwhile knows to wait."""
+        self.coming = True
+        self._set_state(EngineState.STARTING)
+
+    async def run(self, launch: ServerLaunch) -> None:
+        """Keep it running until this is cancelled; then its process is gone when this returns.
+
+        Returns early only where the program cannot be started at all: `message` says why.
+        """
+        delay = RestartDelay(first_s=0.2)
+        self.coming = True
+        try:
+            while True:
+                self._set_state(EngineState.STARTING)
+                try:
+                    ran_s = await self._live_once(launch)
+                except ProgramMissingError as error:
+                    self._set_state(EngineState.FAILED, f"{error}. {self._without}".strip())
+                    return
+                wait_s = delay.ended(ran_s)
+                self.restarts += 1
+                self.coming = wait_s < _WORTH_WAITING_S
+                self._set_state(
+                    EngineState.FAILED,
+                    f"{self.name} ended unexpectedly and is started again in {wait_s:.1f} s. {self._without}".strip(),
+                )
+                await asyncio.sleep(wait_s)
+                self.coming = True
+        except asyncio.CancelledError:
+            self._set_state(EngineState.OFF)
+            raise
+        finally:
+            self.coming = False
+
+    async def _live_once(self, launch: ServerLaunch) -> float:
+        """Start it, speak to it until it ends, and return how long it lived."""
+        loop = asyncio.get_running_loop()
+        child = Child(
+            launch.argv, name=self.name, cwd=launch.cwd, env=launch.env, priority_class=PriorityClass.INTERACTIVE
+        )
+        began_s = loop.time()
+        await child.start()
+        self._child = child
+        client = LspClient(self.name, child.stdin.write, answer=self._answer)
+        self._client = client
+        handshake = client.request("initialize", _initialize_params(launch))
+        handshake.add_done_callback(self._greeted)
+        limit = loop.call_later(_HANDSHAKE_LIMIT_S, self._give_up_waiting, child)
+        reason = "it ended"
+        try:
+            while data := await child.stdout.read(_READ_BYTES):
+                client.feed(data)
+        except FramingError as error:
+            reason = str(error)
+            _log.warning("%s wrote what is no message: %s", self.name, error)
+        finally:
+            limit.cancel()
+            self._became_ready.clear()
+            self._client = None
+            self._mirror = None
+            client.closed(reason)
+            await child.terminate(_GRACE_S)
+            self._child = None
+        for line in child.stderr_tail[-20:]:
+            _log.warning("%s: %s", self.name, line)
+        return loop.time() - began_s
+
+    def _give_up_waiting(self, child: Child) -> None:
+        if self.state is EngineState.STARTING:
+            _log.warning("%s did not answer initialize within %.0f s and is ended", self.name, _HANDSHAKE_LIMIT_S)
+            child.kill()
+
+    def _greeted(self, reply: asyncio.Future[Any]) -> None:
+        client = self._client
+        if client is None or reply.cancelled() or reply.exception() is not None:
+            return  # `_live_once` sees the end of the output and says so.
+        result = reply.result() if isinstance(reply.result(), dict) else {}
+        self.capabilities = result.get("capabilities") or {}
+        encoding = self.capabilities.get("positionEncoding", "utf-16")
+        self._mirror = Mirror(encoding if encoding in ("utf-8", "utf-16", "utf-32") else "utf-16")
+        client.notify("initialized", {})
+        self._set_state(EngineState.READY)
+        self._became_ready.set()
+
+    def _answer(self, method: str, params: Any) -> Any:
+        """Answer its own requests."""
+        match method:
+            case "workspace/configuration":
+                return [None for _ in (params or {}).get("items", ())]
+            case "client/registerCapability" | "client/unregisterCapability" | "window/workDoneProgress/create":
+                return None
+            case "workspace/diagnostic/refresh" | "workspace/semanticTokens/refresh" | "workspace/inlayHint/refresh":
+                return None
+        raise LookupError(method)
+
+    def _set_state(self, state: EngineState, message: str | None = None) -> None:
+        if (state, message) == (self.state, self.message):
+            return
+        self.state, self.message = state, message
+        if self._state_changed is not None:
+            self._state_changed()
+
+    # ---- asking -----------------------------------------------------------------------------------------------------
+
+    async def ready(self) -> None:
+        """Wait until it can be asked; without end where it cannot be started, so give it a time limit."""
+        await self._became_ready.wait()
+
+    @property
+    def encoding(self) -> Encoding:
+        """The encoding of positions in what it answers."""
+        return self._mirror.encoding if self._mirror is not None else "utf-16"
+
+    def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        instead: tuple[str, Text] | None = None,
+        decoder: msgspec.json.Decoder[Any] | None = None,
+    ) -> Reply:
+        """Bring its texts up to ours and send a request; cancelling the reply cancels the work.
+
+        Raises:
+            EngineUnavailableError: it does not run or is not ready yet.
+        """
+        client, mirror = self._client, self._mirror
+        if client is None or mirror is None:
+            raise EngineUnavailableError(self.name, self.message or "it is being started")
+        for name, body in mirror.update(self._documents(), instead=instead):
+            client.notify(name, body)
+        return client.request(method, params, decoder=decoder)
+
+    def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification; nothing happens where it is not ready."""
+        if self._client is not None and self._mirror is not None:
+            self._client.notify(method, params)
+
+
+def _initialize_params(launch: ServerLaunch) -> dict[str, Any]:
+    folders = [{"uri": uri, "name": uri.rstrip("/").rpartition("/")[2]} for uri in launch.roots]
+    return {
+        "processId": os.getpid(),
+        "clientInfo": {"name": "headway"},
+        "rootUri": launch.roots[0] if launch.roots else None,
+        "workspaceFolders": folders or None,
+        "capabilities": {
+            "general": {"positionEncodings": list(dict.fromkeys([launch.encoding, "utf-16"]))},
+            "workspace": {"workspaceFolders": True, "didChangeWatchedFiles": {"dynamicRegistration": True}},
+            **launch.capabilities,
+        },
+        "initializationOptions": launch.options,
+    }

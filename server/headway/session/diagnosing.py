@@ -1,0 +1,281 @@
+"""Diagnostics: of each open document at NORMAL, soon after it was changed; of the whole workspace at BATCH, when asked.
+
+One ruff server does the former. A document waits until nothing has changed for a while, counted from when the change
+came in, but never longer than a maximum from the first change that was not looked at. A newer run of a document takes
+the place of an older one, and only what was found in the present version is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pathspec
+
+from headway.engines import ruff
+from headway.engines.client import Reply
+from headway.engines.environment import own_program
+from headway.engines.errors import EngineAnswerError, EngineError
+from headway.engines.mirror import LONGEST_TEXT, Encoding
+from headway.engines.server import ServerLaunch
+from headway.features.analysis import Finding, findings
+from headway.scheduler.executors.children import clean_environment
+from headway.scheduler.model import Job, JobOutcome, Priority, Requirement, Task, TaskKind, TaskState, TimeoutPolicy
+from headway.session.arguments import Arguments
+from headway.session.jobs import value_of
+from headway.session.keeping import ServerKeeper
+from headway.session.ports import Room, SessionContext, Submission
+from headway.settings import Settings
+from headway.workspace.documents import Document
+from headway.workspace.uris import identity
+
+_log = logging.getLogger(__name__)
+_COST = Requirement(cpu_cores=0.1, memory_mb=1)
+_RUN_LIMIT_S = 10.0
+_READY_LIMIT_S = 8.0
+_STALE_ANSWERS = 3
+_FILES_A_TASK = 200
+_ANALYSIS_COST = Requirement(cpu_cores=1, memory_mb=200)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A document with changes that were not looked at."""
+
+    first_change_s: float
+    timer: asyncio.TimerHandle
+
+
+class Diagnosing(Room):
+    """Keeps the findings of open documents up to date; analyses whole workspaces (the `JobSource` of "analysis")."""
+
+    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16") -> None:
+        self._context = context
+        self._encoding = encoding
+        self._ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
+        self._keeper = ServerKeeper(context, self._ruff, self._wanted)
+        self._waiting: dict[str, _Waiting] = {}
+        self._published: dict[str, str] = {}  # by document: the URI under which findings were shown
+
+    # ---- life -------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._keeper.begin()
+        for document in self._context.documents.snapshot().values():
+            self._changed(document)
+
+    async def close(self) -> None:
+        for waiting in self._waiting.values():
+            waiting.timer.cancel()
+        self._waiting.clear()
+        await self._keeper.close()
+
+    def settings_changed(self, previous: Settings) -> None:
+        self._keeper.adapt()
+        if self._context.settings.diagnostics.enabled != previous.diagnostics.enabled:
+            self._look_again()
+
+    def trust_granted(self) -> None:
+        self._keeper.adapt()
+
+    def folders_changed(self) -> None:
+        self._keeper.adapt()
+
+    def _wanted(self) -> ServerLaunch | None:
+        program = self._program()
+        if program is None:
+            self._context.degraded("ruff", "ruff is not installed beside Headway: there are no diagnostics.")
+            return None
+        folders = [folder for folder in self._context.folders if folder.path is not None]
+        first = folders[0].path if folders else None
+        return ruff.launch(
+            program,
+            roots=tuple(folder.uri for folder in folders),
+            cwd=first if first is not None and first.is_dir() else Path(os.sep),
+            env=clean_environment(),
+            encoding=self._encoding,
+        )
+
+    def _program(self) -> str | None:
+        program = self._context.settings.ruff.path or own_program("ruff")
+        return os.fspath(program) if program is not None else None
+
+    # ---- changes ----------------------------------------------------------------------------------------------------
+
+    def document_opened(self, document: Document) -> None:
+        self._keeper.begin()
+        self._changed(document, at_once=True)
+
+    def document_changed(self, document: Document) -> None:
+        self._changed(document)
+
+    def document_closed(self, uri: str) -> None:
+        key = identity(uri)
+        waiting = self._waiting.pop(key, None)
+        if waiting is not None:
+            waiting.timer.cancel()
+        self._clear(key)
+
+    def _look_again(self) -> None:
+        for document in self._context.documents.snapshot().values():
+            self._changed(document, at_once=True)
+        self._context.client.refresh_diagnostics()
+
+    def _changed(self, document: Document, *, at_once: bool = False) -> None:
+        if self._context.client.pulls_diagnostics or document.language != "python":
+            return
+        loop = asyncio.get_running_loop()
+        settings = self._context.settings.diagnostics
+        key = identity(document.uri)
+        now_s = loop.time()
+        waiting = self._waiting.get(key)
+        first_s = now_s if waiting is None else waiting.first_change_s
+        if waiting is not None:
+            waiting.timer.cancel()
+        quiet_s = now_s if at_once else now_s + settings.debounce_ms / 1000
+        due_s = min(quiet_s, first_s + settings.max_wait_ms / 1000)
+        self._waiting[key] = _Waiting(first_s, loop.call_at(due_s, self._due, key))
+
+    def _due(self, key: str) -> None:
+        self._waiting.pop(key, None)
+        document = self._context.documents.snapshot().get(key)
+        if document is None:
+            return
+        if not self._context.settings.diagnostics.enabled:
+            self._clear(key)
+            return
+        self._submit(key, document)
+
+    def _submit(self, key: str, document: Document) -> Any:
+        return self._context.scheduler.run(
+            self._run,
+            key,
+            document,
+            priority=Priority.NORMAL,
+            name=f"diagnose {document.uri.rpartition('/')[2][:80]}",
+            kind=TaskKind.COROUTINE,
+            requirement=_COST,
+            supersede_key=("diagnose", key),
+            timeout=TimeoutPolicy(hard_s=_RUN_LIMIT_S + _READY_LIMIT_S),
+        )
+
+    async def _run(self, key: str, document: Document) -> list[Finding] | None:
+        """Return the findings of a document, and show them where it is still the present one; None: not known."""
+        found = await self._findings(document)
+        if found is not None and self._context.documents.get(document.uri) is document:
+            self._publish(key, document, found)
+        return found
+
+    async def _findings(self, document: Document) -> list[Finding] | None:
+        if len(document.content) > LONGEST_TEXT:
+            return []
+        try:
+            async with asyncio.timeout(_RUN_LIMIT_S):
+                for _ in range(_STALE_ANSWERS):
+                    await self._ruff.ready()
+                    try:
+                        return await self._asked(document)
+                    except EngineAnswerError as error:
+                        if not error.stale:
+                            raise
+        except TimeoutError:
+            _log.warning("no findings for %s within %.0f s", document.uri, _RUN_LIMIT_S)
+        except EngineError as error:
+            _log.info("no findings for %s: %s", document.uri, error)
+        return None
+
+    async def _asked(self, document: Document) -> list[Finding]:
+        # The server is given the newest texts; what it says must be about the one that is at hand.
+        current = self._context.documents.get(document.uri)
+        if current is not document:
+            return []
+        reply: Reply | None = self._ruff.diagnose(document)
+        if reply is None:
+            return []
+        report = await reply
+        return findings(document, report, self._ruff.encoding)
+
+    def _publish(self, key: str, document: Document, found: Sequence[Finding]) -> None:
+        if self._context.client.pulls_diagnostics:
+            return
+        self._published[key] = document.uri
+        self._context.client.publish(document.uri, document.version, found)
+
+    def _clear(self, key: str) -> None:
+        uri = self._published.pop(key, None)
+        if uri is not None:
+            self._context.client.publish(uri, None, ())
+
+    # ---- asked for --------------------------------------------------------------------------------------------------
+
+    async def pull(self, uri: str) -> Sequence[Finding]:
+        """Return the findings of an open document; empty where it is not open or is no Python.
+
+        Raises:
+            RequestSupersededError: it was asked for again.
+            RequestCancelledError, RequestFailedError: see `jobs.value_of`.
+        """
+        document = self._context.documents.get(uri)
+        if document is None or document.language != "python" or not self._context.settings.diagnostics.enabled:
+            return ()
+        found: list[Finding] | None = await value_of(self._submit(identity(uri), document))
+        return found or ()
+
+    # ---- the whole workspace ----------------------------------------------------------------------------------------
+
+    def submission(self, arguments: Mapping[str, Any], *, title: str | None, priority: Priority | None) -> Submission:
+        """Describe an analysis of all files of the workspace, or of those that `paths` (globs) names."""
+        read = Arguments(arguments, "arguments")
+        read.only(("paths",))
+        globs = read.texts("paths", most=1000)
+        checked: list[int] = []
+        job = Job(
+            type="analysis",
+            title=title or "Analyze workspace",
+            tasks=self._analysis(globs, checked),
+            priority=Priority.BATCH if priority is None else priority,
+        )
+        return Submission(job=job, result=lambda outcome: _analysis_result(outcome, checked))
+
+    async def _analysis(self, globs: Sequence[str], checked: list[int]) -> AsyncIterator[Task]:
+        program = self._program()
+        number = itertools.count(1)
+        for folder in self._context.folders:
+            if folder.path is None or program is None:
+                continue
+            env = clean_environment()
+            files = _chosen(await ruff.list_files(program, folder.path, env), folder.path, globs)
+            for start in range(0, len(files), _FILES_A_TASK):
+                batch = files[start : start + _FILES_A_TASK]
+                yield Task(
+                    name=f"analyze {folder.name} {next(number)}",
+                    call=_counted,
+                    args=(program, folder.path, batch, env, checked),
+                    kind=TaskKind.COROUTINE,
+                    requirement=_ANALYSIS_COST,
+                    weight=len(batch),
+                )
+
+
+async def _counted(program: str, root: Path, batch: Sequence[str], env: Mapping[str, str], checked: list[int]) -> int:
+    found = await ruff.count_findings(program, root, batch, env)
+    checked.append(len(batch))
+    return found
+
+
+def _analysis_result(outcome: JobOutcome, checked: Sequence[int]) -> Mapping[str, Any]:
+    found = [task.value for task in outcome.results.values() if task.state is TaskState.COMPLETED]
+    return {"files": sum(checked), "diagnostics": sum(value for value in found if isinstance(value, int))}
+
+
+def _chosen(files: Sequence[str], root: Path, globs: Sequence[str]) -> list[str]:
+    if not globs:
+        return list(files)
+    wanted = pathspec.PathSpec.from_lines("gitignore", globs)
+    return [file for file in files if wanted.match_file(os.path.relpath(file, root))]

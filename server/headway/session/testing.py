@@ -1,0 +1,150 @@
+"""Test runs as LOW jobs: pytest in the workspace's interpreter, one run at a time for each root.
+
+Only in a trusted workspace: a test run is the workspace's code. In another one the job fails and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from headway.engines.environment import workspace_environment
+from headway.engines.errors import EngineError
+from headway.engines.pytest_run import run_pytest
+from headway.features.testing import TestReport, arguments, problem, result_of, targets_of
+from headway.scheduler.context import current_step
+from headway.scheduler.errors import StepError
+from headway.scheduler.executors.children import ProgramMissingError, clean_environment
+from headway.scheduler.model import (
+    ErrorKind,
+    Job,
+    JobOutcome,
+    Priority,
+    Requirement,
+    RetryPolicy,
+    Task,
+    TaskKind,
+    TaskState,
+    TimeoutPolicy,
+)
+from headway.session.arguments import Arguments
+from headway.session.ports import Folder, Room, SessionContext, Submission
+
+_COST = Requirement(cpu_cores=0.5, memory_mb=128)
+_NEVER_AGAIN = RetryPolicy(max_retries=0)  # A test run has effects: repeating it is the person's decision.
+_UNTRUSTED = "the workspace is not trusted: its tests are its own code and are not run before trust is given"
+_NO_FOLDER = "no folder is open: open the folder whose tests are to be run"
+
+
+class Testing(Room):
+    """Makes the jobs of `headway/submit` type "tests"."""
+
+    __test__ = False
+
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
+        self._turns: dict[Path, asyncio.Lock] = {}
+
+    def submission(self, given: Mapping[str, Any], *, title: str | None, priority: Priority | None) -> Submission:
+        """Describe a run of all tests, or of `targets`; see `JobSource`."""
+        read = Arguments(given, "arguments")
+        read.only(("targets", "extraArgs"))
+        targets, extra = read.texts("targets", most=10_000), read.texts("extraArgs", most=1000)
+        job = Job(
+            type="tests",
+            title=title or "Run tests",
+            tasks=self._tasks(targets, extra),
+            priority=Priority.LOW if priority is None else priority,
+        )
+        return Submission(job=job, result=_result)
+
+    def _tasks(self, targets: Sequence[str], extra: Sequence[str]) -> list[Task]:
+        limit_s = self._context.settings.tests.timeout_s
+        folders = [folder for folder in self._context.folders if folder.path is not None and folder.path.is_dir()]
+        if not self._context.trusted or not folders:
+            why = _NO_FOLDER if self._context.trusted else _UNTRUSTED
+            return [Task(name="pytest", call=_refuse, args=(why,), requirement=_COST, retry=_NEVER_AGAIN)]
+        return [
+            Task(
+                name=f"pytest {folder.name}" if len(folders) > 1 else "pytest",
+                call=self._run,
+                args=(folder, targets, extra, limit_s),
+                kind=TaskKind.COROUTINE,
+                requirement=_COST,
+                retry=_NEVER_AGAIN,
+                timeout=TimeoutPolicy(),
+            )
+            for folder in folders
+            if not targets or len(folders) == 1 or targets_of(_path(folder), targets)
+        ]
+
+    async def _run(self, folder: Folder, targets: Sequence[str], extra: Sequence[str], limit_s: float) -> TestReport:
+        root = _path(folder)
+        report = TestReport()
+        step = current_step()
+
+        def take(line: bytes) -> None:
+            report.take(line)
+            step.report_partial(report)
+
+        async with self._turns.setdefault(root, asyncio.Lock()):
+            if not self._context.trusted:
+                raise StepError(ErrorKind.PERMISSION_DENIED, _UNTRUSTED)
+            settings = self._context.settings.tests
+            chosen = targets_of(root, targets) if len(self._context.folders) > 1 else targets
+            try:
+                code, words = await run_pytest(
+                    self._interpreter(root),
+                    arguments(root, chosen, settings.args, extra),
+                    cwd=root,
+                    env=clean_environment(),
+                    timeout_s=limit_s,
+                    line=take,
+                    reported=lambda: report.finished,
+                )
+            except (EngineError, ProgramMissingError) as error:
+                raise StepError(ErrorKind.NOT_FOUND, str(error)) from error
+        why = problem(report, code, words)
+        if why is not None:
+            raise StepError(ErrorKind.INVALID_INPUT, why)
+        return report
+
+    def _interpreter(self, root: Path) -> str:
+        """Return the interpreter for a root's tests.
+
+        Raises:
+            StepError: there is none that has pytest, as far as can be told.
+        """
+        settings = self._context.settings
+        if settings.tests.python:
+            return settings.tests.python
+        found = workspace_environment([root], interpreter=settings.python.interpreter)
+        if found is not None and found.python is not None:
+            return str(found.python)
+        if importlib.util.find_spec("pytest") is not None:
+            return sys.executable
+        raise StepError(
+            ErrorKind.NOT_FOUND,
+            f"no Python environment was found in {root}. Make one there (python -m venv .venv) and install pytest in "
+            "it, or set headway.tests.python",
+        )
+
+
+async def _refuse(why: str) -> None:
+    raise StepError(ErrorKind.PERMISSION_DENIED, why)
+
+
+def _path(folder: Folder) -> Path:
+    if folder.path is None:
+        raise ValueError(f"{folder.uri} is no folder on this machine")
+    return folder.path
+
+
+def _result(outcome: JobOutcome) -> Mapping[str, Any] | None:
+    tasks = outcome.results.values()
+    reports = [task.value for task in tasks if task.state is TaskState.COMPLETED and isinstance(task.value, TestReport)]
+    return result_of(reports) if reports else None
