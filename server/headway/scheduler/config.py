@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -80,8 +79,8 @@ class SchedulerConfig:
     breaker_failures: int = 5  # in a row, until a dependency is left alone
     breaker_open_s: float = 15.0
     quarantine_after_deaths: int = 2
-    shed_after_s: float = math.inf  # LOW and BATCH submissions are refused while HIGH work waits longer than this
     stall_report_s: float = 0.1  # the loop watchdog; math.inf: none
+    watch: bool = True  # metrics, timeline and alerts from the start; else from when they are first asked for
 
     def __post_init__(self) -> None:
         for low, high in (

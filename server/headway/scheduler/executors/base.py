@@ -85,24 +85,56 @@ def _context_data(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StepRun:
-    """One run of one step: what an executor is asked to do.
+    """One run of one step: what an executor is asked to do. Not to be written to.
 
     `priority` chooses the pool (`role_of`). `memory_mb` is the quota that the task was admitted with; a process
-    executor watches it. `affinity` prefers the worker that last ran the same.
+    executor watches it. `affinity` prefers the worker that last ran the same. `context` may be given as a function:
+    most coroutines never ask for it, and one is made per run.
     """
 
-    run_id: int
-    call: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    kind: StepKind
-    priority: Priority
-    affinity: Hashable | None
-    name: str
-    context: StepContextData
-    memory_mb: float = 256.0
+    __slots__ = (
+        "_context",
+        "affinity",
+        "args",
+        "call",
+        "kind",
+        "kwargs",
+        "memory_mb",
+        "name",
+        "priority",
+        "run_id",
+    )
+
+    def __init__(
+        self,
+        run_id: int,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        kind: StepKind,
+        priority: Priority,
+        affinity: Hashable | None,
+        name: str,
+        context: StepContextData | Callable[[], StepContextData],
+        memory_mb: float = 256.0,
+    ) -> None:
+        self.run_id = run_id
+        self.call = call
+        self.args = args
+        self.kwargs = kwargs
+        self.kind = kind
+        self.priority = priority
+        self.affinity = affinity
+        self.name = name
+        self._context = context
+        self.memory_mb = memory_mb
+
+    @property
+    def context(self) -> StepContextData:
+        if not isinstance(self._context, StepContextData):
+            self._context = self._context()
+        return self._context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

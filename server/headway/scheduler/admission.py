@@ -1,0 +1,359 @@
+"""Who of those that wait may start now: order, room kept for the large, shares for the small. Pure.
+
+Only the heads of lines (equal priority, pool and size) are looked at, so a pass costs the same with a hundred waiting
+as with a hundred thousand. Nothing is looked at twice while neither room nor the order has changed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from typing import Final, NamedTuple
+
+from headway.scheduler.config import OnBattery, SchedulerConfig
+from headway.scheduler.model import Priority
+from headway.scheduler.queues import Entry, LevelQueue, Line
+from headway.scheduler.records import Run, TaskRecord
+from headway.scheduler.resources import GPU_MEMORY, GPUS, SLOT, Grant, Quota, Slots
+from headway.scheduler.strategies import FairShares, Strategy, risen_rank
+
+_CRITICAL: Final = Priority.CRITICAL
+_BATCH: Final = Priority.BATCH
+# Between CRITICAL and HIGH: where BATCH stands when its share is due.
+_DUE_RANK: Final = 0.5
+_LEAST_COST: Final = 0.01
+
+
+class BatchCredit:
+    """What BATCH work may claim however busy the rest is: a share of one core, saved up while it waits."""
+
+    __slots__ = ("_at_s", "_cap", "_due", "_share", "_waits", "running", "saved_s")
+
+    def __init__(self, config: SchedulerConfig) -> None:
+        self._share = config.batch_share
+        self._cap = config.batch_credit_cap_s
+        self._due = config.batch_due_s
+        self._waits = False
+        self._at_s = 0.0
+        self.saved_s = 0.0
+        self.running = 0  # runs whose cost is not known yet: one claim at a time
+
+    def update(self, now_s: float, waits: bool) -> None:
+        """Accrue up to now, and note whether BATCH waits from now on."""
+        if self._waits:
+            self.saved_s = min(self._cap, self.saved_s + self._share * (now_s - self._at_s))
+        self._at_s = now_s
+        self._waits = waits
+
+    def charge(self, core_seconds: float) -> None:
+        self.running -= 1
+        self.saved_s = max(-self._cap, self.saved_s - core_seconds)
+
+    @property
+    def is_due(self) -> bool:
+        return self._waits and not self.running and self.saved_s >= self._due - 1e-9
+
+    def due_at_s(self) -> float:
+        """Return when the next claim is due if BATCH goes on waiting; inf where it has none."""
+        if not self._waits or self._share <= 0 or self.running:
+            return math.inf
+        return self._at_s + max(0.0, (self._due - self.saved_s) / self._share)
+
+
+class Start(NamedTuple):
+    """A task that was taken out of the queue and holds its room and its slot."""
+
+    record: TaskRecord
+    pool: int
+    grant: Grant
+    by_credit: bool
+
+
+class Admission:
+    """The waiting tasks, the room they wait for, and the order in which they get it.
+
+    Args:
+        config: Marks, shares and waits.
+        strategy: A discipline per priority.
+        quota: Room; acquired here, released by who learns of the end.
+        slots: Places of executors; the same.
+    """
+
+    def __init__(self, config: SchedulerConfig, strategy: Strategy, quota: Quota, slots: Slots) -> None:
+        self.queue: LevelQueue[TaskRecord] = LevelQueue(len(Priority))
+        self.waiting = [0] * len(Priority)  # by the caller's priority, not by level
+        self.quota = quota
+        self.slots = slots
+        self.paused = [False] * len(Priority)
+        self.pressed: str | None = None  # "cpu" or "memory" while background work is held back
+        self.gpu_pressed = False
+        self.on_battery = False
+        self.background_running = 0
+        self.credit = BatchCredit(config)
+        self._config = config
+        self._disciplines = strategy.disciplines
+        self._fair = [FairShares() if found.shared and config.fair_shares else None for found in strategy.disciplines]
+        self._all = False  # everything has to be looked at anew
+        self._fresh: list[Entry[TaskRecord]] = []
+        self._kept: list[tuple[tuple[float, float, int], int]] = []  # room that is kept, and by whose rank
+        self._keep_at_s = math.inf  # when the next blocked task gets room kept for it
+        self._critical_waits = False
+
+    # ---- waiting ----------------------------------------------------------------------------------------------------
+
+    def push(self, record: TaskRecord, pool: int, since_s: float, now_s: float) -> None:
+        """Let a task wait for its place, from `since_s` on. A number of arrival that it has already, it keeps."""
+        level = record.level
+        fair = self._fair[level]
+        tag = 0.0
+        if fair is not None:
+            tag = fair.tag(record.job.fair_finish)
+            record.job.fair_finish = tag + max(_LEAST_COST, record.shape.cores / 1e6)
+        if record.order is None:
+            record.order = self.queue.new_order()
+        entry = self.queue.push(
+            record,
+            level,
+            since_s,
+            key=(record.priority, pool, record.shape.size_class),
+            order=record.order,
+            tag=tag,
+        )
+        record.entry = entry
+        record.ready_at_s = since_s
+        self._count(record.priority, 1, now_s)
+        if not self._all:
+            self._fresh.append(entry)
+
+    def remove(self, record: TaskRecord, now_s: float) -> bool:
+        """Let a task wait no longer. False: it did not."""
+        entry = record.entry
+        if entry is None:
+            return False
+        record.entry = None
+        self.queue.remove(entry)
+        self._count(entry.line.key[0], -1, now_s)
+        if self._kept or self._critical_waits:
+            self._all = True  # the room may have been kept for it
+        return True
+
+    def pause(self, priorities: tuple[Priority, ...], paused: bool, now_s: float) -> None:
+        """Let nothing of these priorities start, or let it again. Nobody loses his place. O(1)."""
+        for priority in priorities:
+            self.paused[priority] = paused
+            self._count(priority, 0, now_s)
+        self._all = True
+
+    def changed(self) -> None:
+        """Note that room was freed, or that a rule changed."""
+        self._all = True
+
+    def release(self, run: Run, ran_s: float) -> None:
+        """Take back what a run holds; once, whatever ends it."""
+        if run.grant is None:
+            return
+        grant, run.grant = run.grant, None
+        self.quota.release(grant)
+        self.slots.release(run.pool)
+        self._all = True
+        if run.best_effort:
+            self.background_running -= 1
+        if run.by_credit:
+            self.credit.charge(grant.cores / 1e6 * ran_s)
+
+    def force_release(self, run: Run) -> None:
+        """Take back the room, but not the slot, of a run that will not end."""
+        if run.grant is not None and self.quota.release(run.grant):
+            self._all = True
+
+    def recharge(self, run: Run, ran_s: float) -> None:
+        """Charge BATCH's share for a step that ended, while its task goes on to the next."""
+        if run.grant is not None:
+            self.credit.charge(run.grant.cores / 1e6 * ran_s)
+            self.credit.running += 1
+
+    def is_best_effort(self, priority: Priority) -> bool:
+        return self._disciplines[priority].best_effort
+
+    def has_feedback(self, level: int) -> bool:
+        return self._disciplines[level].ages
+
+    def lose_order(self, record: TaskRecord) -> None:
+        """Send a task that used its quantum up behind its equals when it waits next."""
+        record.order = None
+
+    # ---- starting ---------------------------------------------------------------------------------------------------
+
+    def direct(self, record: TaskRecord, pool: int, now_s: float) -> Grant | None:
+        """Give a new task its room at once when nobody waits and nothing stands against it; None: let it wait."""
+        priority = record.priority
+        if self._all or self.paused[priority] or len(self.queue):
+            return None
+        discipline = self._disciplines[priority]
+        if discipline.best_effort and self._held(record, False):
+            return None
+        if not self.slots.free(pool) or self.quota.lacking(record.shape, discipline.guaranteed):
+            return None
+        if record.order is None:
+            record.order = self.queue.new_order()
+        record.ready_at_s = now_s
+        if discipline.best_effort:
+            self.background_running += 1
+        self.slots.acquire(pool)
+        return self.quota.acquire(record.shape, discipline.guaranteed)
+
+    def admit(self, now_s: float) -> list[Start]:
+        """Take those that may start now out of the queue, most urgent first, and give them their room."""
+        fresh = self._fresh
+        if self._all or now_s >= self._keep_at_s or (fresh and self._due(now_s)):
+            self._kept = []
+            self._keep_at_s = math.inf
+            self._critical_waits = False
+            self._all = False
+            fresh.clear()
+            return self._pass(list(self.queue.lines()), now_s, whole=True)
+        if not fresh:
+            return []
+        # Whoever is new and first of its line may start beside what is blocked; all others have been looked at.
+        lines = {id(entry.line): entry.line for entry in fresh if entry.live and entry.line.head() is entry}
+        fresh.clear()
+        return self._pass(list(lines.values()), now_s, whole=False) if lines else []
+
+    def wake_at_s(self) -> float:
+        """Return when time alone lets something start: BATCH work that is held back but has a claim."""
+        return self.credit.due_at_s() if self.pressed == "cpu" else math.inf
+
+    def must_yield(self, record: TaskRecord, spent: bool) -> bool:
+        """Return whether a task gives its place up at a step boundary.
+
+        Args:
+            record: It runs, and would go on.
+            spent: It has used its quantum up, so that its equals count as more urgent.
+        """
+        priority = record.priority
+        if self.paused[priority]:
+            return True
+        if self._disciplines[priority].best_effort and self._held(record, False, running=True):
+            return True
+        if not self._config.preempt or not len(self.queue) or self._disciplines[priority].guaranteed:
+            return False
+        own = self._disciplines[record.level].rank
+        for line in self.queue.lines():
+            rank = self._disciplines[line.level].rank
+            if (rank < own or (spent and rank == own)) and self._would_help(line, record):
+                return True
+        return False
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _pass(self, lines: list[Line[TaskRecord]], now_s: float, *, whole: bool) -> list[Start]:
+        due = self._due(now_s)
+        heads = [
+            self._ranked(entry, now_s, due)
+            for line in lines
+            if not self.paused[line.key[0]] and (entry := line.head()) is not None
+        ]
+        if len(heads) > 1:
+            heapq.heapify(heads)
+        starts: list[Start] = []
+        quota, slots = self.quota, self.slots
+        kept_mask = 0
+        while heads:
+            rank, tag, order, entry = heapq.heappop(heads)
+            by_credit = rank == _DUE_RANK
+            if by_credit and not due:  # another BATCH line took the claim
+                heapq.heappush(heads, self._ranked(entry, now_s, due))
+                continue
+            record = entry.item
+            line = entry.line
+            priority, pool = line.key[0], line.key[1]
+            discipline = self._disciplines[priority]
+            if discipline.best_effort and self._held(record, by_credit):
+                continue
+            shape = record.shape
+            lack = quota.lacking(shape, discipline.guaranteed)
+            if not slots.free(pool):
+                lack |= SLOT
+            if not whole and self._kept:
+                mine = (rank, tag, order)
+                kept_mask = 0
+                for whose, mask in self._kept:
+                    if whose < mine:
+                        kept_mask |= mask
+            if by_credit:
+                due = False
+            if not lack and (discipline.guaranteed or not kept_mask & shape.uses):
+                self._take(entry, now_s)
+                slots.acquire(pool)
+                starts.append(Start(record, pool, quota.acquire(shape, discipline.guaranteed), by_credit))
+                if discipline.best_effort:
+                    self.background_running += 1
+                if by_credit:
+                    self.credit.running += 1
+                if (following := line.head()) is not None:
+                    heapq.heappush(heads, self._ranked(following, now_s, due))
+                continue
+            if lack and priority is _CRITICAL:
+                self._critical_waits = True
+            lack &= ~SLOT
+            if lack:
+                keep_at_s = entry.since_s + self._config.reserve_after_s
+                if discipline.guaranteed or by_credit or now_s >= keep_at_s:
+                    kept_mask |= lack
+                    self._kept.append(((rank, tag, order), lack))
+                else:
+                    self._keep_at_s = min(self._keep_at_s, keep_at_s)
+        return starts
+
+    def _ranked(self, entry: Entry[TaskRecord], now_s: float, due: bool) -> tuple[float, float, int, Entry[TaskRecord]]:
+        line = entry.line
+        if due and line.key[0] is _BATCH:
+            return _DUE_RANK, entry.tag, entry.order, entry
+        rank = risen_rank(self._disciplines[line.level], now_s - entry.since_s, self._config.rise_after_s)
+        return rank, entry.tag, entry.order, entry
+
+    def _take(self, entry: Entry[TaskRecord], now_s: float) -> None:
+        entry.item.entry = None
+        self.queue.remove(entry)
+        self._count(entry.line.key[0], -1, now_s)
+        fair = self._fair[entry.line.level]
+        if fair is not None:
+            fair.started(entry.tag)
+
+    def _count(self, priority: Priority, change: int, now_s: float) -> None:
+        self.waiting[priority] += change
+        if priority is _BATCH:
+            self.credit.update(now_s, self.waiting[_BATCH] > 0 and not self.paused[_BATCH])
+
+    def _due(self, now_s: float) -> bool:
+        if not self.waiting[_BATCH]:
+            return False
+        self.credit.update(now_s, not self.paused[_BATCH])
+        return self.credit.is_due
+
+    def _held(self, record: TaskRecord, by_credit: bool, running: bool = False) -> bool:
+        """Return whether background work has to stand back, whatever room there is."""
+        if self._critical_waits and self._config.hold_background_for_critical:
+            return True
+        if self.pressed is not None and not running and not (by_credit and self.pressed == "cpu"):
+            return True
+        if self.gpu_pressed and not running and record.shape.uses & (GPUS | GPU_MEMORY):
+            return True
+        if not self.on_battery or self._config.on_battery is OnBattery.IGNORE:
+            return False
+        return self._config.on_battery is OnBattery.PAUSE or (not running and self.background_running > 0)
+
+    def _would_help(self, line: Line[TaskRecord], record: TaskRecord) -> bool:
+        """Return whether the head of a line could use the place of a task that runs."""
+        priority, pool = line.key[0], line.key[1]
+        entry = line.head()
+        if entry is None or self.paused[priority]:
+            return False
+        discipline = self._disciplines[priority]
+        if discipline.best_effort and self._held(entry.item, False, running=True):
+            return False
+        run = record.run
+        if not self.slots.free(pool):
+            return run is not None and run.pool == pool
+        lack = self.quota.lacking(entry.item.shape, discipline.guaranteed)
+        return lack == 0 or lack & record.shape.uses == lack

@@ -1,0 +1,339 @@
+"""The asyncio shell around the core: inputs from executors, sources and timers in; commands out to them.
+
+Time alone wakes it by one `call_later` for the core's next appointment; nothing is polled. All of this runs on the
+event loop. Exceptions of callbacks, sources and fallbacks are caught here, and named, so that they end nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, assert_never
+
+from headway.scheduler.core import SchedulerCore
+from headway.scheduler.executors.base import Executors, Running, StepResult
+from headway.scheduler.executors.failures import failure_of
+from headway.scheduler.handle import JobHandle
+from headway.scheduler.model import Event, Failure, JobOutcome, Task
+from headway.scheduler.stimuli import (
+    AbandonRun,
+    Begin,
+    CallFallback,
+    CancelRun,
+    Command,
+    FallbackGiven,
+    Feed,
+    HeartbeatSeen,
+    Input,
+    PartialReported,
+    PreemptRun,
+    Publish,
+    Resolve,
+    StepEnded,
+    StopFeeding,
+    Submitted,
+    TasksFed,
+    TimePassed,
+)
+
+_log = logging.getLogger(__name__)
+
+Subscriber = Callable[[Event], None]
+
+
+class _Sink:
+    """Where one run reports; `done` counts once."""
+
+    __slots__ = ("_engine", "_run_id")
+
+    def __init__(self, engine: Engine, run_id: int) -> None:
+        self._engine = engine
+        self._run_id = run_id
+
+    def done(self, result: StepResult) -> None:
+        self._engine.step_ended(self._run_id, result)
+
+    def heartbeat(self) -> None:
+        self._engine.handle(HeartbeatSeen(self._run_id))
+
+    def partial(self, value: Any) -> None:
+        self._engine.handle(PartialReported(self._run_id, value))
+
+
+class Engine:
+    """Carries out what the core decides.
+
+    Args:
+        core: Decides.
+        executors: Run steps.
+    """
+
+    _loop: asyncio.AbstractEventLoop
+
+    def __init__(self, core: SchedulerCore, executors: Executors) -> None:
+        self.waiters: dict[int, JobHandle] = {}
+        self._core = core
+        self._executors = executors
+        self._clock = time.monotonic
+        self._running: dict[int, Running] = {}
+        self._sources: dict[str, AsyncIterator[Task]] = {}
+        self._feeders: dict[str, asyncio.Task[None]] = {}
+        self._subscribers: list[Subscriber] = []
+        self._commands: deque[Command] = deque()
+        self._applying = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._drained: asyncio.Future[None] | None = None
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Live on a loop, by its clock, from now on."""
+        self._loop = loop
+        self._clock = loop.time
+
+    def now_s(self) -> float:
+        """Return the instant by the loop's clock, or before `attach` by the one that loops usually have."""
+        return self._clock()
+
+    def call_later(self, delay_s: float, call: Callable[[], None]) -> asyncio.TimerHandle:
+        return self._loop.call_later(delay_s, call)
+
+    def new_future(self) -> asyncio.Future[None]:
+        return self._loop.create_future()
+
+    # ---- in ---------------------------------------------------------------------------------------------------------
+
+    def handle(self, event: Input) -> None:
+        """Tell the core, and do what it says.
+
+        Raises:
+            SubmissionError: the core refused; nothing has changed.
+        """
+        commands = self._core.handle(event, self._clock())
+        if commands:
+            self._apply(commands)
+        self._set_timer()
+
+    def submit(self, event: Submitted, waiters: Sequence[JobHandle]) -> None:
+        """Hand jobs in; each waiter learns its job before anything else happens.
+
+        Raises:
+            SubmissionError: the core refused; nothing has changed.
+        """
+        commands = self._core.handle(event, self._clock())
+        for waiter, record in zip(waiters, self._core.submitted, strict=True):
+            waiter.attach(record)
+        self._apply(commands)
+        self._set_timer()
+
+    def step_ended(self, run_id: int, result: StepResult) -> None:
+        """Take an executor's word that a run has ended; a second one for the same run is ignored."""
+        if self._running.pop(run_id, None) is not None:
+            self.handle(StepEnded(run_id, result))
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Call `subscriber` with each event from now on; return what ends that."""
+        self._subscribers = [*self._subscribers, subscriber]
+        self._core.observe(True)
+
+        def unsubscribe() -> None:
+            self._subscribers = [found for found in self._subscribers if found is not subscriber]
+            self._core.observe(bool(self._subscribers))
+
+        return unsubscribe
+
+    def emit(self, event: Event) -> None:
+        """Tell all subscribers of an event."""
+        for subscriber in self._subscribers:
+            try:
+                subscriber(event)
+            # A subscriber is foreign code; one that breaks must not keep others from hearing, nor stop the work.
+            except Exception:
+                _log.exception("subscriber %s failed at %s", _name_of(subscriber), type(event).__name__)
+
+    async def close(self) -> None:
+        """End the timer and the sources. The core must have been told `Closing`, and executors be closed, before."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        feeders = tuple(self._feeders.values())
+        for feeder in feeders:
+            feeder.cancel()
+        if feeders:
+            await asyncio.wait(feeders, timeout=1.0)
+
+    # ---- out --------------------------------------------------------------------------------------------------------
+
+    def _apply(self, commands: list[Command]) -> None:
+        """Do what the core asked for, in order, also where one command leads to the next input."""
+        queue = self._commands
+        queue.extend(commands)
+        if self._applying:
+            return
+        self._applying = True
+        try:
+            while queue:
+                self._do(queue.popleft())
+        finally:
+            self._applying = False
+
+    def _do(self, command: Command) -> None:
+        match command:
+            case Begin():
+                self._begin(command)
+            case Resolve():
+                self._resolve(command)
+            case Publish():
+                self.emit(command.event)
+            case CancelRun():
+                running = self._running.get(command.run_id)
+                if running is not None:
+                    running.cancel(command.grace_s)
+            case PreemptRun():
+                running = self._running.get(command.run_id)
+                if running is not None:
+                    running.preempt()
+            case AbandonRun():
+                _log.warning("%s ignores its cancellation; it is left running and counts as stuck", command.name)
+            case Feed():
+                self._sources[command.job_id] = command.source
+                self._feeders[command.job_id] = self._loop.create_task(
+                    self._feed(command.job_id, command.count), name=f"feed {command.job_id}"
+                )
+            case StopFeeding():
+                self._stop_feeding(command.job_id)
+            case CallFallback():
+                self._call_fallback(command)
+            case _:
+                assert_never(command)
+
+    def _begin(self, command: Begin) -> None:
+        run = command.run
+        run_id = run.run_id
+        try:
+            self._running[run_id] = self._executors.of(run.kind).begin(run, _Sink(self, run_id))
+        # Whatever keeps a run from being begun ends that run: its room must not leak.
+        except Exception as error:
+            _log.exception("%s could not be started", run.name)
+            now_s = self._loop.time()
+            self.handle(StepEnded(run_id, StepResult(error=failure_of(error), started_at_s=now_s)))
+
+    def _resolve(self, command: Resolve) -> None:
+        self._sources.pop(command.outcome.job_id, None)
+        for ticket in command.tickets:
+            waiter = self.waiters.pop(ticket, None)
+            if waiter is not None:
+                waiter.resolve(command.outcome)
+
+        if self._drained is not None and not self._core.book.active and not self._drained.done():
+            self._drained.set_result(None)
+
+    async def drained(self, grace_s: float) -> None:
+        """Wait until no job is in flight, at most `grace_s`."""
+        if self._core.book.active:
+            self._drained = self._loop.create_future()
+            await asyncio.wait((self._drained,), timeout=grace_s)
+
+    def call_soon(self, callback: Callable[[JobOutcome], None], outcome: JobOutcome) -> None:
+        """Call what was registered for a job's end in the next turn of the loop."""
+        self._loop.call_soon(self._call_back, callback, outcome)
+
+    def _call_back(self, callback: Callable[[JobOutcome], None], outcome: JobOutcome) -> None:
+        try:
+            callback(outcome)
+        # As with subscribers: foreign code, and the job has ended whatever it does.
+        except Exception:
+            _log.exception("callback %s failed at the end of job %s", _name_of(callback), outcome.job_id)
+
+    def _call_fallback(self, command: CallFallback) -> None:
+        value: Any = None
+        failure: Failure | None = None
+        try:
+            value = command.call()
+        # The fallback is user code; its failure is the task's.
+        except Exception as error:
+            failure = failure_of(error)
+        self.handle(FallbackGiven(command.task_key, value, failure))
+
+    # ---- sources ----------------------------------------------------------------------------------------------------
+
+    async def _feed(self, job_id: str, count: int) -> None:
+        """Take up to `count` tasks from a job's source. What comes at once is handed on together."""
+        source = self._sources[job_id]
+        got: list[Task] = []
+
+        def hand_on() -> None:
+            if got and job_id in self._sources:
+                tasks = tuple(got)
+                got.clear()
+                self.handle(TasksFed(job_id, tasks, exhausted=False, more=True))
+
+        exhausted = False
+        failure: Failure | None = None
+        try:
+            for _ in range(count):
+                task = await anext(source)
+                if not got:
+                    # Runs when the source next waits for something, and so does not hold back what is there.
+                    self._loop.call_soon(hand_on)
+                got.append(task)
+        except StopAsyncIteration:
+            exhausted = True
+        # The source is user code; its failure ends the job, not the engine.
+        except Exception as error:
+            failure = failure_of(error)
+        if self._feeders.get(job_id) is asyncio.current_task():
+            del self._feeders[job_id]
+        tasks = tuple(got)
+        got.clear()
+        if job_id not in self._sources:
+            return
+        if exhausted or failure is not None:
+            del self._sources[job_id]
+        self.handle(TasksFed(job_id, tasks, exhausted, failure))
+
+    def _stop_feeding(self, job_id: str) -> None:
+        source = self._sources.pop(job_id, None)
+        feeder = self._feeders.pop(job_id, None)
+        close = getattr(source, "aclose", None)
+        if feeder is None and close is None:
+            return
+        closing = self._loop.create_task(_end_source(feeder, close), name=f"end the source of {job_id}")
+        self._feeders[f"{job_id} closing"] = closing
+        closing.add_done_callback(lambda _: self._feeders.pop(f"{job_id} closing", None))
+
+    # ---- time -------------------------------------------------------------------------------------------------------
+
+    def _set_timer(self) -> None:
+        at_s = self._core.next_wake_at_s()
+        timer = self._timer
+        if at_s is None:
+            return  # one that is set fires for nothing, once
+        if timer is not None:
+            if timer.when() <= at_s:
+                return
+            timer.cancel()
+        self._timer = self._loop.call_at(at_s, self._time_passed)
+
+    def _time_passed(self) -> None:
+        self._timer = None
+        self.handle(TimePassed())
+
+
+async def _end_source(feeder: asyncio.Task[None] | None, close: Callable[[], Any] | None) -> None:
+    """Let a feeder end, then the generator that it read from; what they raise is of no use any more, but is said."""
+    if feeder is not None:
+        feeder.cancel()
+        await asyncio.wait((feeder,))
+    if close is None:
+        return
+    try:
+        await close()
+    # The generator's clean-up is user code, and nobody waits for it.
+    except Exception:
+        _log.exception("the source of a job failed while it was closed")
+
+
+def _name_of(call: Callable[..., Any]) -> str:
+    return getattr(call, "__qualname__", repr(call))

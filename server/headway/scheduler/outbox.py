@@ -1,0 +1,133 @@
+"""The core's answers: commands of the present input, and events about jobs and tasks for whoever watches. Pure."""
+
+from __future__ import annotations
+
+from headway.scheduler.executors.base import StepResult
+from headway.scheduler.model import (
+    Event,
+    Failure,
+    Priority,
+    StepEnded,
+    StepState,
+    TaskEnded,
+    TaskMoved,
+    TaskQueued,
+    TaskRetrying,
+    TaskStarted,
+    TaskTimedOut,
+)
+from headway.scheduler.records import TaskRecord
+from headway.scheduler.stimuli import Command, Publish
+
+
+class Outbox:
+    """Commands of the present input. Events are only made while `observed`."""
+
+    __slots__ = ("commands", "observed")
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+        self.observed = False
+
+    def publish(self, event: Event) -> None:
+        self.commands.append(Publish(event))
+
+    def step_ended(
+        self, record: TaskRecord, state: StepState, result: StepResult, failure: Failure | None, now_s: float
+    ) -> None:
+        self.publish(
+            StepEnded(
+                at_s=now_s,
+                job_id=record.job.job_id,
+                task_id=record.task_id,
+                task_name=record.task.name,
+                name=record.step_name,
+                priority=record.priority,
+                state=state,
+                started_at_s=result.started_at_s,
+                ran_s=result.ran_s,
+                slot=result.slot,
+                pid=result.pid,
+                error=failure,
+            )
+        )
+
+    def task_queued(self, record: TaskRecord, now_s: float) -> None:
+        job = record.job
+        self.publish(
+            TaskQueued(
+                at_s=now_s,
+                job_id=job.job_id,
+                task_id=record.task_id,
+                name=record.task.name,
+                priority=record.priority,
+                visible=job.job.visible,
+            )
+        )
+
+    def task_started(self, record: TaskRecord, waited_s: float, now_s: float) -> None:
+        job = record.job
+        self.publish(
+            TaskStarted(
+                at_s=now_s,
+                job_id=job.job_id,
+                task_id=record.task_id,
+                name=record.task.name,
+                priority=record.priority,
+                attempt=record.attempt,
+                waited_s=waited_s,
+                visible=job.job.visible,
+            )
+        )
+
+    def task_ended(self, record: TaskRecord, now_s: float) -> None:
+        job = record.job
+        assert record.outcome is not None
+        self.publish(
+            TaskEnded(
+                at_s=now_s,
+                job_id=job.job_id,
+                task_id=record.task_id,
+                name=record.task.name,
+                priority=record.priority,
+                outcome=record.outcome,
+                visible=job.job.visible,
+            )
+        )
+
+    def task_retrying(self, record: TaskRecord, delay_s: float, failure: Failure, now_s: float) -> None:
+        self.publish(
+            TaskRetrying(
+                at_s=now_s,
+                job_id=record.job.job_id,
+                task_id=record.task_id,
+                priority=record.priority,
+                attempt=record.attempt,
+                delay_s=delay_s,
+                error=failure,
+            )
+        )
+
+    def task_timed_out(self, record: TaskRecord, hard: bool, limit_s: float, now_s: float) -> None:
+        self.publish(
+            TaskTimedOut(
+                at_s=now_s,
+                job_id=record.job.job_id,
+                task_id=record.task_id,
+                priority=record.priority,
+                hard=hard,
+                limit_s=limit_s,
+            )
+        )
+
+    def task_moved(self, record: TaskRecord, previous: Priority, priority: Priority, reason: str, now_s: float) -> None:
+        self.publish(
+            TaskMoved(
+                at_s=now_s,
+                job_id=record.job.job_id,
+                task_id=record.task_id,
+                previous=previous,
+                priority=priority,
+                reason=reason,
+            )
+        )

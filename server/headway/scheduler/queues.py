@@ -1,0 +1,194 @@
+"""Who waits, in what order: lines of equal tasks, each a heap; five levels.
+
+Entries are known by identity, never by the id of what waits: an entry that was removed is dead for good, and the same
+item may wait again as a new one at once. Dead entries are dropped when they come up, or when they are the greater part
+of their line.
+
+Costs, with n entries in a line and k lines (k is bounded by the sizes in use, not by n): `push`, `remove`, `move`:
+O(log n); `head` of a line: O(1) amortised; `peek`, `pop`: O(k).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from headway.scheduler.errors import QueueFullError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStatistics:
+    """How many wait, by level, and since when the oldest does (None: nobody)."""
+
+    waiting: tuple[int, ...]
+    oldest_since_s: float | None
+
+
+class Entry(Generic[T]):
+    """One stay in the queue."""
+
+    __slots__ = ("item", "line", "live", "order", "since_s", "tag")
+
+    def __init__(self, item: T, line: Line[T], tag: float, order: int, since_s: float) -> None:
+        self.item = item
+        self.line = line
+        self.tag = tag
+        self.order = order
+        self.since_s = since_s
+        self.live = True
+
+
+class Line(Generic[T]):
+    """Entries that are alike: of one level and one key. Sorted by tag, then by order of arrival."""
+
+    __slots__ = ("_heap", "key", "level", "live")
+
+    def __init__(self, level: int, key: Hashable) -> None:
+        self.level = level
+        self.key: Any = key
+        self.live = 0
+        # Orders are unique, so that a comparison never reaches the entry.
+        self._heap: list[tuple[float, int, Entry[T]]] = []
+
+    def head(self) -> Entry[T] | None:
+        heap = self._heap
+        while heap:
+            entry = heap[0][2]
+            if entry.live:
+                return entry
+            heapq.heappop(heap)
+        return None
+
+    def add(self, entry: Entry[T]) -> None:
+        heapq.heappush(self._heap, (entry.tag, entry.order, entry))
+        self.live += 1
+
+    def drop(self, entry: Entry[T]) -> None:
+        entry.live = False
+        self.live -= 1
+        heap = self._heap
+        if heap[0][2] is entry:
+            heapq.heappop(heap)
+        elif len(heap) > 64 and self.live * 2 < len(heap):
+            self._heap = [found for found in heap if found[2].live]
+            heapq.heapify(self._heap)
+
+    def __iter__(self) -> Iterator[Entry[T]]:
+        return (found[2] for found in sorted(self._heap, key=lambda found: found[:2]) if found[2].live)
+
+
+class LevelQueue(Generic[T]):
+    """Waiting items by level (0 is the most urgent), first in first out within a level.
+
+    Args:
+        levels: How many there are.
+        capacity: The largest number of entries; None: no bound.
+    """
+
+    def __init__(self, levels: int = 5, capacity: int | None = None) -> None:
+        self._levels = levels
+        self._capacity = capacity
+        self._lines: dict[tuple[int, Hashable], Line[T]] = {}
+        self._waiting = [0] * levels
+        self._next_order = 0
+
+    def __len__(self) -> int:
+        return sum(self._waiting)
+
+    def new_order(self) -> int:
+        """Return the next number of arrival; a clock has no say in it."""
+        self._next_order += 1
+        return self._next_order
+
+    def push(
+        self, item: T, level: int, since_s: float, *, key: Hashable = None, order: int | None = None, tag: float = 0.0
+    ) -> Entry[T]:
+        """Add an item and return its entry.
+
+        Args:
+            item: What waits.
+            level: 0 to `levels` - 1.
+            since_s: Instant from which its wait counts.
+            key: Entries with equal keys form a line; only heads of lines are looked at.
+            order: Its number of arrival where it has one already (it then keeps its place); else a new one.
+            tag: Sorts before the order, for fair shares.
+
+        Raises:
+            QueueFullError: at capacity; nothing was added.
+        """
+        if self._capacity is not None and len(self) >= self._capacity:
+            raise QueueFullError(len(self), 1, self._capacity)
+        line = self._lines.get((level, key))
+        if line is None:
+            line = self._lines[(level, key)] = Line(level, key)
+        entry = Entry(item, line, tag, self.new_order() if order is None else order, since_s)
+        line.add(entry)
+        self._waiting[level] += 1
+        return entry
+
+    def extend(self, items: Iterable[T], level: int, since_s: float) -> list[Entry[T]]:
+        """Add many items of one level, or none of them.
+
+        Raises:
+            QueueFullError: they do not all fit; nothing was added.
+        """
+        new = list(items)
+        if self._capacity is not None and len(self) + len(new) > self._capacity:
+            raise QueueFullError(len(self), len(new), self._capacity)
+        return [self.push(item, level, since_s) for item in new]
+
+    def remove(self, entry: Entry[T]) -> bool:
+        """Take an entry out. False: it was out already."""
+        if not entry.live:
+            return False
+        line = entry.line
+        line.drop(entry)
+        self._waiting[line.level] -= 1
+        if not line.live:
+            del self._lines[(line.level, line.key)]
+        return True
+
+    def move(self, entry: Entry[T], level: int) -> Entry[T]:
+        """Change an entry's level; it keeps its number of arrival and its time of waiting. The old entry is dead."""
+        if not self.remove(entry):
+            raise ValueError("the entry does not wait any more")
+        return self.push(entry.item, level, entry.since_s, key=entry.line.key, order=entry.order, tag=entry.tag)
+
+    def lines(self) -> Iterable[Line[T]]:
+        """Yield the lines in which somebody waits, in no order."""
+        return self._lines.values()
+
+    def waiting(self, level: int) -> int:
+        return self._waiting[level]
+
+    def by_level(self, level: int) -> list[T]:
+        """Return the items of a level in their order. O(n log n)."""
+        entries = [entry for line in self._lines.values() if line.level == level for entry in line]
+        return [entry.item for entry in sorted(entries, key=lambda entry: (entry.tag, entry.order))]
+
+    def peek(self) -> Entry[T] | None:
+        """Return the first entry of the most urgent level without taking it."""
+        best: Entry[T] | None = None
+        for line in self._lines.values():
+            entry = line.head()
+            if entry is not None and (
+                best is None or (line.level, entry.tag, entry.order) < (best.line.level, best.tag, best.order)
+            ):
+                best = entry
+        return best
+
+    def pop(self) -> T | None:
+        """Take the first item of the most urgent level; None when nobody waits."""
+        entry = self.peek()
+        if entry is None:
+            return None
+        self.remove(entry)
+        return entry.item
+
+    def statistics(self) -> QueueStatistics:
+        heads = [head.since_s for line in self._lines.values() if (head := line.head()) is not None]
+        return QueueStatistics(waiting=tuple(self._waiting), oldest_since_s=min(heads, default=None))

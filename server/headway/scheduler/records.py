@@ -1,0 +1,308 @@
+"""The core's own state of jobs, tasks and runs: mutable, slotted, written by the core alone."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any
+
+from headway.scheduler.executors.base import NOTHING, StepContextData
+from headway.scheduler.model import (
+    Failure,
+    Job,
+    JobState,
+    OnStepFailure,
+    OnTimeout,
+    Outcome,
+    Priority,
+    StepKind,
+    StepState,
+    Task,
+    TaskKind,
+    TaskState,
+)
+from headway.scheduler.queues import Entry
+from headway.scheduler.resources import Grant, Shape
+from headway.scheduler.timeouts import Due, Timer
+
+KIND_OF_CALL: Mapping[TaskKind, StepKind] = {
+    TaskKind.CPU_BOUND: StepKind.PROCESS,
+    TaskKind.IO_BOUND: StepKind.THREAD,
+    TaskKind.MIXED: StepKind.THREAD,
+    TaskKind.COROUTINE: StepKind.ASYNC,
+}
+ENDED = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED, TaskState.SKIPPED})
+JOB_ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
+
+
+class Cause(enum.Enum):
+    """Why a run was told to stop."""
+
+    CANCEL = "cancel"
+    TIMEOUT = "timeout"
+
+
+class Wait(enum.Enum):
+    """What a timer of a task that does not run stands for."""
+
+    RETRY = "retry"
+    QUEUE = "queue"
+
+
+class JobRecord:
+    """A job in flight, or one that is remembered."""
+
+    __slots__ = (
+        "attempt",
+        "cancel_reason",
+        "created_at_s",
+        "done",
+        "done_weight",
+        "error",
+        "exhausted",
+        "fair_finish",
+        "feeding",
+        "finished_at_s",
+        "index",
+        "job",
+        "job_id",
+        "names",
+        "order",
+        "priority",
+        "results",
+        "share_key",
+        "started_at_s",
+        "state",
+        "stopped",
+        "supersede_keys",
+        "tasks",
+        "tickets",
+        "total",
+        "total_weight",
+        "unended",
+        "waiters",
+    )
+
+    def __init__(self, job: Job, job_id: str, priority: Priority, created_at_s: float) -> None:
+        self.job = job
+        self.job_id = job_id
+        self.priority = priority
+        self.state = JobState.PENDING
+        self.created_at_s = created_at_s
+        self.started_at_s: float | None = None
+        self.finished_at_s: float | None = None
+        self.tasks: list[TaskRecord] = []
+        self.names: dict[str, TaskRecord] | None = None  # None where there is one task only
+        self.results: dict[str, Outcome] | None = None  # of a lazily fed job
+        self.index = 0  # tasks given so far, for their ids
+        self.unended = 0
+        self.done = 0
+        self.done_weight = 0.0
+        self.total: int | None = 0
+        self.total_weight = 0.0
+        self.exhausted = True  # no more tasks will be fed
+        self.feeding = False
+        self.error: Failure | None = None
+        self.cancel_reason: Failure | None = None
+        self.stopped = False  # by its failure policy: nothing new starts
+        self.attempt = 1
+        self.fair_finish = 0.0
+        self.tickets: tuple[int, ...] = ()
+        self.waiters: dict[int, Priority] | None = None  # only where the job is shared
+        self.share_key: Hashable | None = None
+        self.supersede_keys: dict[int, Hashable] | None = None  # by ticket
+
+    def listed(self) -> Collection[TaskRecord]:
+        """Return the tasks that are known: all, or of a lazily fed job those that have not ended long ago."""
+        return self.tasks if self.results is None or self.names is None else self.names.values()
+
+    @property
+    def progress(self) -> float | None:
+        """Return the share that is done, 0 to 1; None where the total is not known yet."""
+        if self.state is JobState.COMPLETED:
+            return 1.0
+        if self.total is None and not self.job.total:
+            return None
+        if self.total_weight <= 0:
+            return 1.0 if self.total is not None and self.done >= self.total else 0.0
+        return min(1.0, self.done_weight / self.total_weight)
+
+
+class TaskRecord:
+    """A task: where it stands, what it waits for, what it has done so far."""
+
+    __slots__ = (
+        "attempt",
+        "deaths",
+        "dependents",
+        "deps",
+        "entry",
+        "error",
+        "in_attempt",
+        "index",
+        "job",
+        "key",
+        "kind",
+        "level",
+        "memory_factor",
+        "missing",
+        "order",
+        "outcome",
+        "partial",
+        "pid",
+        "priority",
+        "quanta",
+        "quantum_s",
+        "ran_s",
+        "ready_at_s",
+        "run",
+        "shape",
+        "soft_fired",
+        "started_at_s",
+        "state",
+        "step",
+        "step_repeats",
+        "step_views",
+        "task",
+        "timer",
+        "value",
+        "values",
+        "wait",
+        "waited_s",
+    )
+
+    def __init__(
+        self,
+        task: Task,
+        job: JobRecord,
+        key: int,
+        index: int,
+        priority: Priority,
+        shape: Shape,
+        *,
+        runs: bool = True,
+    ) -> None:
+        self.task = task
+        self.job = job
+        self.key = key
+        self.index = index
+        self.state = TaskState.PENDING
+        self.priority = priority  # as the caller means it: pools, pausing and depths go by it
+        self.level: int = priority  # as the feedback queue has it: order goes by it
+        self.shape = shape
+        self.kind = task.steps[0].kind if runs and task.steps else KIND_OF_CALL[task.kind]
+        self.order: int | None = None
+        self.ready_at_s = 0.0
+        self.waited_s = 0.0
+        self.started_at_s: float | None = None
+        self.missing = 0
+        self.deps: tuple[TaskRecord, ...] = ()
+        self.dependents: list[TaskRecord] | None = None
+        self.entry: Entry[TaskRecord] | None = None
+        self.run: Run | None = None
+        self.timer: Timer[Any] | None = None
+        self.wait: Wait | None = None
+        self.attempt = 0
+        self.in_attempt = False  # false between attempts, true also while an attempt waits for its place again
+        self.ran_s = 0.0
+        self.pid: int | None = None
+        self.quantum_s = 0.0
+        self.quanta = 0
+        self.step = 0
+        self.step_repeats = 0
+        self.step_views: list[tuple[StepState, float, Failure | None]] | None = None
+        self.value: Any = None
+        self.values: dict[str, Any] | None = None
+        self.partial: tuple[Any] | None = None
+        self.soft_fired = False
+        self.deaths = 0
+        self.memory_factor = 1
+        self.error: Failure | None = None
+        self.outcome: Outcome | None = None
+
+    @property
+    def task_id(self) -> str:
+        return f"{self.job.job_id}.{self.index}"
+
+    @property
+    def step_name(self) -> str:
+        steps = self.task.steps
+        return steps[self.step].name if steps else self.task.name
+
+    @property
+    def step_timeout_s(self) -> float | None:
+        steps = self.task.steps
+        return steps[self.step].timeout_s if steps else None
+
+    @property
+    def on_step_failure(self) -> OnStepFailure:
+        steps = self.task.steps
+        return steps[self.step].on_failure if steps else OnStepFailure.FAIL
+
+    def context_data(self) -> StepContextData:
+        """Say what `current_step()` shall show of the run that is being begun."""
+        job = self.job
+        devices = self.run.grant.device_indices if self.run is not None and self.run.grant is not None else ()
+        return StepContextData(
+            job_id=job.job_id,
+            task_id=self.task_id,
+            task_name=self.task.name,
+            step_name=self.step_name,
+            attempt=self.attempt,
+            results={dep.task.name: dep.outcome.value for dep in self.deps if dep.outcome is not None}
+            if self.deps
+            else NOTHING,
+            previous=dict(self.values) if self.values else NOTHING,
+            deadline_at_s=self.deadline_at_s(),
+            devices=devices,
+            device_env={"CUDA_VISIBLE_DEVICES": ",".join(map(str, devices))} if devices else NOTHING,
+        )
+
+    def deadline_at_s(self) -> float | None:
+        """Return the instant after which the present step is of no use: the deadline or a hard limit, the earlier."""
+        due = self.run.due if self.run is not None else None
+        deadline = self.task.deadline_at_s
+        hard = self.task.timeout.hard_s
+        if hard is not None and self.run is not None and due is not None:
+            hard_at = self.run.began_at_s - self.ran_s + hard
+            return hard_at if deadline is None else min(deadline, hard_at)
+        return deadline
+
+
+class Run:
+    """One run of one step, from `Begin` until its executor says that it has ended."""
+
+    __slots__ = (
+        "beat_at_s",
+        "began_at_s",
+        "best_effort",
+        "by_credit",
+        "cause",
+        "due",
+        "failure",
+        "grant",
+        "how",
+        "kind",
+        "pool",
+        "record",
+        "run_id",
+        "stuck",
+        "timer",
+    )
+
+    def __init__(self, run_id: int, record: TaskRecord, pool: int, grant: Grant, began_at_s: float) -> None:
+        self.run_id = run_id
+        self.record = record
+        self.pool = pool
+        self.kind = record.kind
+        self.grant: Grant | None = grant
+        self.began_at_s = began_at_s
+        self.beat_at_s = began_at_s
+        self.by_credit = False  # it runs on BATCH's own share
+        self.best_effort = False
+        self.due: Due | None = None
+        self.timer: Timer[Any] | None = None
+        self.cause: Cause | None = None
+        self.failure: Failure | None = None  # why it was told to stop
+        self.how: OnTimeout | None = None  # what becomes of its task then
+        self.stuck = False  # its task has ended or gone on without it

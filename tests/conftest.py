@@ -1,0 +1,53 @@
+"""What all tests share: a loop on which time passes without waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+RunVirtual = Callable[[Coroutine[Any, Any, T]], T]
+
+
+class VirtualSelector(selectors.SelectSelector):
+    """Reports that nothing has come, at once, and lets the loop's clock pass by the time it was asked to wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_s = 1000.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready:
+            if timeout is None:
+                raise AssertionError("everybody waits, and nothing will ever happen")
+            self.now_s += max(0.0, timeout)
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """Time stands still while code runs and jumps to the next appointment when none does."""
+
+    def __init__(self) -> None:
+        self._virtual = VirtualSelector()
+        super().__init__(self._virtual)
+        # Appointments within the clock's resolution count as due; the virtual clock has none.
+        self._clock_resolution = 1e-9
+
+    def time(self) -> float:
+        return self._virtual.now_s
+
+
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(coroutine)
+
+
+@pytest.fixture
+def run_virtual() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Run a coroutine on a loop whose clock advances only when everybody waits: hours pass at once, in exact order."""
+    return _run
