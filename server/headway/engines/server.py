@@ -51,6 +51,7 @@ class ServerLaunch:
     encoding: Encoding = "utf-16"
     options: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Mapping[str, Any] = field(default_factory=dict)  # of its client, by LSP section
+    priority_class: PriorityClass = PriorityClass.INTERACTIVE
 
 
 class LanguageServer:
@@ -133,9 +134,7 @@ class LanguageServer:
     async def _live_once(self, launch: ServerLaunch) -> float:
         """Start it, speak to it until it ends, and return how long it lived."""
         loop = asyncio.get_running_loop()
-        child = Child(
-            launch.argv, name=self.name, cwd=launch.cwd, env=launch.env, priority_class=PriorityClass.INTERACTIVE
-        )
+        child = Child(launch.argv, name=self.name, cwd=launch.cwd, env=launch.env, priority_class=launch.priority_class)
         began_s = loop.time()
         await child.start()
         self._child = child

@@ -16,6 +16,7 @@ from headway.engines.client import Reply
 from headway.engines.errors import EngineUnavailableError
 from headway.engines.mirror import LONGEST_TEXT, Encoding, own_position, wire_position
 from headway.engines.server import LanguageServer, ServerLaunch
+from headway.scheduler.executors.children import PriorityClass
 from headway.workspace.documents import Document
 from headway.workspace.text import Position, Text
 
@@ -59,14 +60,17 @@ def documentation(item: TyItem) -> str | None:
 
 
 class TyEngine(LanguageServer):
-    """The one ty of the sidecar; see `LanguageServer` for its arguments."""
+    """A ty of the sidecar; see `LanguageServer` for its arguments."""
 
     def __init__(
-        self, documents: Callable[[], Mapping[str, Document]], state_changed: Callable[[], None] | None = None
+        self,
+        documents: Callable[[], Mapping[str, Document]],
+        state_changed: Callable[[], None] | None = None,
+        *,
+        name: str = "ty",
+        without: str = "Meanwhile completions come from the index and the open text.",
     ) -> None:
-        super().__init__(
-            "ty", documents, state_changed, without="Meanwhile completions come from the index and the open text."
-        )
+        super().__init__(name, documents, state_changed, without=without)
 
     def complete(self, key: str, document: Document, position: Position, *, word_end: Position) -> Reply:
         """Ask for completions; the result is a `TyList` or None.
@@ -111,6 +115,7 @@ def launch(
     python: str | None,
     encoding: Encoding = "utf-16",
     parallelism: int | None = None,
+    priority_class: PriorityClass = PriorityClass.INTERACTIVE,
 ) -> ServerLaunch:
     """Describe how ty is started.
 
@@ -136,6 +141,7 @@ def launch(
         encoding=encoding,
         options=options,
         capabilities={"textDocument": _TEXT_DOCUMENT},
+        priority_class=priority_class,
     )
 
 

@@ -29,6 +29,7 @@ class ServerKeeper:
         self._wanted = wanted
         self._launch: ServerLaunch | None = None
         self._running: asyncio.Task[None] | None = None
+        self._resting: asyncio.Task[None] | None = None
         self._needed = False
         self._closed = False
 
@@ -40,7 +41,12 @@ class ServerKeeper:
         self._launch = self._wanted()
         if self._launch is not None:
             self._server.expect()
-            self._running = asyncio.create_task(self._server.run(self._launch), name=self._server.name)
+            self._running = asyncio.create_task(self._start(self._launch), name=self._server.name)
+
+    async def _start(self, launch: ServerLaunch) -> None:
+        if self._resting is not None:
+            await self._resting
+        await self._server.run(launch)
 
     def adapt(self) -> None:
         """Something that decides about its start has changed: start it anew where that makes a difference."""
@@ -51,9 +57,19 @@ class ServerKeeper:
         self._launch = self._wanted()
         self._running = asyncio.create_task(self._replace(self._running, self._launch), name=self._server.name)
 
+    def rest(self) -> None:
+        """End it until it is needed again."""
+        if self._running is not None and not self._closed:
+            self._needed = False
+            self._launch = None
+            self._resting = asyncio.create_task(self._ended(self._running), name=f"end {self._server.name}")
+            self._running = None
+
     async def close(self) -> None:
         """End it; its process is gone when this returns."""
         self._closed = True
+        if self._resting is not None:
+            await self._resting
         await self._ended(self._running)
 
     def tell(self) -> None:

@@ -1,8 +1,13 @@
-"""The room that keeps ty running: which program, which environment, when it starts and when it starts anew."""
+"""The room that keeps ty running: which program, which environment, when it starts and when it starts anew.
+
+There are two. The first answers what a person waits for with each key and is never given anything long to do. The
+second looks for references all over the workspace; it starts when it is first asked, at a lower priority, and ends when
+it was not asked for a while. With one for both, each key would break off the search, and the search slow each key.
+"""
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,20 +16,20 @@ from headway.engines import ty
 from headway.engines.environment import fallback_environment, own_program, workspace_environment
 from headway.engines.mirror import Encoding
 from headway.engines.server import ServerLaunch
-from headway.scheduler.executors.children import clean_environment
+from headway.scheduler.executors.children import PriorityClass, clean_environment
 from headway.session.keeping import ServerKeeper
 from headway.session.ports import FileChange, Room, SessionContext
 from headway.settings import Settings
 from headway.workspace.documents import Document
 from headway.workspace.uris import identity
 
-_log = logging.getLogger(__name__)
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 _PYTHON_FILES = (".py", ".pyi", ".toml", ".cfg")
+_SEARCHER_RESTS_AFTER_S = 600.0
 
 
 class PythonEngine(Room):
-    """Owns the one `TyEngine`; it runs from the first Python document on, or from `start`, until `close`.
+    """Owns the sidecar's `TyEngine`s.
 
     Args:
         encoding: How the client counts columns; ty is asked to do the same, so that its answers can be passed on.
@@ -35,13 +40,31 @@ class PythonEngine(Room):
         self._encoding = encoding
         self._seen: set[str] = set()
         self.ty = ty.TyEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
-        self._keeper = ServerKeeper(context, self.ty, self._wanted)
+        self.searcher = ty.TyEngine(
+            lambda: context.documents.snapshot(),
+            lambda: self._searchers_keeper.tell(),
+            name="ty (references)",
+            without="Meanwhile references cannot be found.",
+        )
+        self._keeper = ServerKeeper(context, self.ty, lambda: self._wanted(PriorityClass.INTERACTIVE))
+        self._searchers_keeper = ServerKeeper(context, self.searcher, lambda: self._wanted(PriorityClass.POLITE))
+        self._resting: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
         self._keeper.begin()
 
     async def close(self) -> None:
-        await self._keeper.close()
+        if self._resting is not None:
+            self._resting.cancel()
+        await asyncio.gather(self._keeper.close(), self._searchers_keeper.close())
+
+    def need_searcher(self) -> None:
+        """The second ty is about to be asked."""
+        self._searchers_keeper.begin()
+        if self._resting is not None:
+            self._resting.cancel()
+        loop = asyncio.get_running_loop()
+        self._resting = loop.call_later(_SEARCHER_RESTS_AFTER_S, self._searchers_keeper.rest)
 
     def document_opened(self, document: Document) -> None:
         self._seen.add(identity(document.uri))
@@ -49,13 +72,13 @@ class PythonEngine(Room):
             self._keeper.begin()
 
     def settings_changed(self, previous: Settings) -> None:
-        self._keeper.adapt()
+        self._adapt()
 
     def trust_granted(self) -> None:
-        self._keeper.adapt()
+        self._adapt()
 
     def folders_changed(self) -> None:
-        self._keeper.adapt()
+        self._adapt()
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         told: list[tuple[str, int]] = []
@@ -71,12 +94,17 @@ class PythonEngine(Room):
                 told.append((change.uri, _CHANGED if key in self._seen else _CREATED))
                 self._seen.add(key)
         self.ty.files_changed(told)
+        self.searcher.files_changed(told)
 
-    def _wanted(self) -> ServerLaunch | None:
+    def _adapt(self) -> None:
+        self._keeper.adapt()
+        self._searchers_keeper.adapt()
+
+    def _wanted(self, priority_class: PriorityClass) -> ServerLaunch | None:
         settings = self._context.settings
-        program = settings.ty.path or own_program("ty")
         if "ty" not in settings.python.engines:
             return None
+        program = settings.ty.path or own_program("ty")
         if program is None:
             self._context.degraded("ty", "ty is not installed beside Headway: completions know the open text only.")
             return None
@@ -91,4 +119,5 @@ class PythonEngine(Room):
             python=os.fspath(found.prefix),
             encoding=self._encoding,
             parallelism=max(1, (os.cpu_count() or 2) - 1),
+            priority_class=priority_class,
         )

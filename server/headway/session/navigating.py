@@ -1,0 +1,152 @@
+"""Requests about code that ty answers: hover, signatures, definitions, references, renaming, highlighting.
+
+Each is a job of its class. ty was asked to count columns as the client does, so parameters and answers are LSP's own
+JSON and pass through as they are: a list of 5,000 references is neither decoded nor encoded on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from headway.engines.errors import EngineAnswerError, EngineError, EngineUnavailableError
+from headway.engines.ty import TyEngine
+from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
+from headway.session.jobs import RequestSupersededError, value_of
+from headway.session.ports import Room, SessionContext
+from headway.session.python_engine import PythonEngine
+from headway.workspace.uris import identity
+
+_COST = Requirement(cpu_cores=0.05, memory_mb=1)
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+_NOTHING = b"null"
+_STALE_ANSWERS = 4
+
+
+class _Stale(enum.Enum):
+    """The texts kept changing while ty was working."""
+
+    STALE = enum.auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """How a request is treated. `newest_only`: a newer one for the same document takes its place."""
+
+    priority: Priority
+    limit_s: float
+    newest_only: bool = False
+    searches: bool = False  # looks through the whole workspace
+
+
+_CRITICAL, _HIGH = Priority.CRITICAL, Priority.HIGH
+WAYS: Mapping[str, _Way] = {
+    "textDocument/hover": _Way(priority=_CRITICAL, limit_s=5, newest_only=True),
+    "textDocument/signatureHelp": _Way(priority=_CRITICAL, limit_s=5, newest_only=True),
+    "textDocument/definition": _Way(priority=_HIGH, limit_s=10),
+    "textDocument/declaration": _Way(priority=_HIGH, limit_s=10),
+    "textDocument/typeDefinition": _Way(priority=_HIGH, limit_s=10),
+    "textDocument/implementation": _Way(priority=_HIGH, limit_s=60, searches=True),
+    "textDocument/references": _Way(priority=_HIGH, limit_s=60, searches=True),
+    "textDocument/prepareRename": _Way(priority=_HIGH, limit_s=10),
+    "textDocument/rename": _Way(priority=_HIGH, limit_s=60, searches=True),
+    "textDocument/documentHighlight": _Way(priority=_HIGH, limit_s=5, newest_only=True),
+    "textDocument/foldingRange": _Way(priority=_HIGH, limit_s=5, newest_only=True),
+    "textDocument/selectionRange": _Way(priority=_HIGH, limit_s=5),
+    "textDocument/semanticTokens/full": _Way(priority=_HIGH, limit_s=10, newest_only=True),
+    "textDocument/semanticTokens/range": _Way(priority=_HIGH, limit_s=10, newest_only=True),
+}
+# What ty writes as numbers in semantic tokens; the legend that the client is told at `initialize`.
+SEMANTIC_TOKENS_LEGEND: Mapping[str, tuple[str, ...]] = {
+    "tokenTypes": (
+        "namespace",
+        "class",
+        "parameter",
+        "selfParameter",
+        "clsParameter",
+        "variable",
+        "property",
+        "function",
+        "method",
+        "keyword",
+        "string",
+        "number",
+        "decorator",
+        "builtinConstant",
+        "typeParameter",
+        "operator",
+        "regexp",
+    ),
+    "tokenModifiers": ("definition", "readonly", "async", "documentation"),
+}
+
+
+class Navigating(Room):
+    """Passes such requests to the right ty, as jobs."""
+
+    def __init__(self, context: SessionContext, engine: PythonEngine) -> None:
+        self._context = context
+        self._engine = engine
+
+    async def ask(self, method: str, uri: str, params: Mapping[str, Any]) -> bytes:
+        """Return the result of a request of `WAYS` as JSON; `null` where ty is away or the document is no Python.
+
+        Args:
+            uri: The document that it is about.
+            params: As the client sent them.
+
+        Raises:
+            RequestSupersededError: a newer request took its place, or texts changed faster than ty can answer.
+            RequestCancelledError, RequestFailedError: see `jobs.value_of`.
+        """
+        way = WAYS[method]
+        document = self._context.documents.get(uri)
+        if document is not None and document.language != "python":
+            return _NOTHING
+        if way.searches:
+            self._engine.need_searcher()
+        handle = self._context.scheduler.run(
+            self._answer,
+            method,
+            params,
+            way,
+            priority=way.priority,
+            name=method.partition("/")[2],
+            kind=TaskKind.COROUTINE,
+            requirement=_COST,
+            supersede_key=(method, identity(uri)) if way.newest_only else None,
+            timeout=TimeoutPolicy(hard_s=way.limit_s + 2),
+        )
+        result: bytes | _Stale = await value_of(handle)
+        if isinstance(result, _Stale):
+            raise RequestSupersededError(f"the text changed while {method} was being answered")
+        return result
+
+    async def _answer(self, method: str, params: Mapping[str, Any], way: _Way) -> bytes | _Stale:
+        ty = self._engine.searcher if way.searches else self._engine.ty
+        try:
+            async with asyncio.timeout(way.limit_s):
+                return await self._asked(ty, method, params)
+        except (TimeoutError, EngineError):
+            return _NOTHING
+
+    async def _asked(self, ty: TyEngine, method: str, params: Mapping[str, Any]) -> bytes | _Stale:
+        for _ in range(_STALE_ANSWERS):
+            if not ty.coming:
+                return _NOTHING
+            await ty.ready()
+            try:
+                raw: msgspec.Raw = await ty.ask(method, params, decoder=_RAW)
+            except EngineUnavailableError:
+                continue  # It died; if it is on its way back within a moment, it is asked again.
+            except EngineAnswerError as error:
+                if not error.stale:
+                    raise
+            else:
+                return bytes(raw)
+        return _Stale.STALE
