@@ -68,7 +68,7 @@ class Assembly:
         rooms = build_rooms(self._session, capabilities.encoding.value)
         headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)
         headway_requests.register(connection)
-        Commands(self._session, rooms, headway_requests).register(connection)
+        Commands(self._session, headway_requests).register(connection)
         LanguageRequests(
             self._session, rooms, client=self._client, capabilities=capabilities, converter=converter
         ).register(connection)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from headway.engines.legend import TOKEN_MODIFIERS, TOKEN_TYPES
 from headway.lsp.negotiation import Encoding, dig, negotiate
 from headway.lsp.protocol import COMMANDS, PROTOCOL_VERSION, HeadwayCapability
 
@@ -31,6 +32,7 @@ class ClientCapabilities:
     deprecated_tag: bool
     markdown: bool
     hierarchical_symbols: bool
+    prepares_rename: bool
 
 
 def client_capabilities(tree: object) -> ClientCapabilities:
@@ -62,6 +64,7 @@ def client_capabilities(tree: object) -> ClientCapabilities:
         deprecated_tag=isinstance(tags, list) and 1 in tags,
         markdown=not markdown or "markdown" in markdown,
         hierarchical_symbols=yes("textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport"),
+        prepares_rename=yes("textDocument", "rename", "prepareSupport"),
     )
 
 
@@ -86,7 +89,19 @@ def server_capabilities(client: ClientCapabilities, *, job_types: Collection[str
         "hoverProvider": True,
         "signatureHelpProvider": {"triggerCharacters": ["(", ","]},
         "definitionProvider": True,
+        "declarationProvider": True,
+        "typeDefinitionProvider": True,
+        "implementationProvider": True,
         "referencesProvider": True,
+        "documentHighlightProvider": True,
+        "renameProvider": {"prepareProvider": True} if client.prepares_rename else True,
+        "foldingRangeProvider": True,
+        "selectionRangeProvider": True,
+        "semanticTokensProvider": {
+            "legend": {"tokenTypes": list(TOKEN_TYPES), "tokenModifiers": list(TOKEN_MODIFIERS)},
+            "full": True,
+            "range": True,
+        },
         "documentSymbolProvider": True,
         "workspaceSymbolProvider": True,
         "executeCommandProvider": {"commands": list(COMMANDS)},

@@ -10,7 +10,6 @@ from headway.lsp.connection import Connection
 from headway.lsp.errors import INVALID_PARAMS, RpcError
 from headway.lsp.headway_requests import HeadwayRequests, progress_token
 from headway.session.arguments import Arguments
-from headway.session.rooms import Rooms
 from headway.session.session import Session
 
 # The commands that are a job of this type.
@@ -20,9 +19,8 @@ _JOBS = {wire.REINDEX: "index", wire.RUN_TESTS: "tests", wire.ANALYZE_WORKSPACE:
 class Commands:
     """Handlers of one session's commands. Those that are jobs answer as `headway/submit` does, when they have ended."""
 
-    def __init__(self, session: Session, rooms: Rooms, requests: HeadwayRequests) -> None:
+    def __init__(self, session: Session, requests: HeadwayRequests) -> None:
         self._session = session
-        self._rooms = rooms
         self._requests = requests
         self._calls: Mapping[str, Callable[[], Any]] = {
             wire.PAUSE_BACKGROUND: lambda: requests.pause(None),
@@ -52,4 +50,4 @@ class Commands:
         return self._requests.ended(self._session.submit(job_type, arguments), token)
 
     async def _clear_cache(self) -> None:
-        await self._rooms.indexing.clear()
+        await self._session.clear_cache()

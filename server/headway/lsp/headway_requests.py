@@ -6,7 +6,7 @@ import platform
 from collections.abc import Coroutine, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, cast
 
 from headway.lsp import payloads
 from headway.lsp import protocol as wire
@@ -60,7 +60,7 @@ class HeadwayRequests:
             ],
             "activeAlerts": [payloads.alert(alert, wall_ms) for alert in self._scheduler.alerts.active()],
             "workers": [payloads.worker(view) for view in snapshot.workers],
-            "index": self._session.index_info(),
+            "index": cast("wire.IndexInfo", self._session.index_info()),
             "versions": versions(),
         }
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.client import Client
 from headway.lsp.completion import completion_list, resolved_item
-from headway.lsp.connection import Connection
+from headway.lsp.connection import Connection, Encoded
 from headway.lsp.convert import Converter, Json, Lines
 from headway.session.arguments import Arguments
+from headway.session.navigating import POSITIONED, WAYS
 from headway.session.rooms import Rooms
 from headway.session.session import Session
 from headway.workspace.text import Position
@@ -42,6 +44,8 @@ class LanguageRequests:
                 "completionItem/resolve": self.resolve,
             }
         )
+        for method in WAYS:
+            connection.requests[method] = partial(self._navigate, method)
         if self._capabilities.pulls_diagnostics:
             connection.requests["textDocument/diagnostic"] = self.diagnostic
 
@@ -62,6 +66,16 @@ class LanguageRequests:
                 return resolved_item(item, found, lines, self._capabilities, self._converter)
             case _:
                 return item
+
+    def _navigate(self, method: str, params: object) -> Coroutine[Any, Any, Encoded]:
+        read = Arguments(params)
+        uri = read.inner("textDocument").text("uri")
+        if method in POSITIONED:
+            self._converter.position_in(read.inner("position"), _no_lines)
+        return self._navigated(method, uri, read.mapping)
+
+    async def _navigated(self, method: str, uri: str, params: Mapping[str, Any]) -> Encoded:
+        return Encoded(await self._rooms.navigating.ask(method, uri, params))
 
     def diagnostic(self, params: object) -> Coroutine[Any, Any, Json]:
         return self._pull(Arguments(params).inner("textDocument").text("uri"))

@@ -71,6 +71,7 @@ class Server:
         self._inbox.close()
         if self._editor is not None:
             self._editor.close()
+        self._connection.cancel_all()
         await self._close()
         await self._outbox.flush(_FLUSH_S)
         return code
@@ -139,11 +140,10 @@ class Server:
         self._end(0 if self._phase is _Phase.SHUT_DOWN else 1, "exit")
 
     async def _close(self) -> None:
-        """End open progress, requests in flight, jobs, children; whatever is open is closed once."""
+        """End open progress, jobs and children, once."""
         if self._closed:
             return
         self._closed = True
-        self._connection.cancel_all()
         if self._assembly is not None:
             await self._assembly.close()
 

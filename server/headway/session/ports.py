@@ -116,6 +116,9 @@ class Room:
     async def close(self) -> None:
         """The server ends; open jobs are cancelled by the scheduler, children must be gone when this returns."""
 
+    async def clear_cache(self) -> None:
+        """Forget what can be found out anew, on disk, too, and begin again."""
+
     def settings_changed(self, previous: Settings) -> None:
         """`context.settings` is new."""
 

@@ -7,8 +7,10 @@ from typing import Literal
 
 from headway.session.completing import Completing
 from headway.session.diagnosing import Diagnosing
+from headway.session.navigating import Navigating
 from headway.session.python_engine import PythonEngine
 from headway.session.session import Session
+from headway.session.testing import Testing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +19,7 @@ class Rooms:
 
     completing: Completing
     diagnosing: Diagnosing
+    navigating: Navigating
 
 
 def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]) -> Rooms:
@@ -28,6 +31,9 @@ def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]
     engine = PythonEngine(session, encoding)
     completing = Completing(session, engine.ty)
     diagnosing = Diagnosing(session, encoding)
-    session.rooms += [engine, completing, diagnosing]
+    navigating = Navigating(session, engine)
+    testing = Testing(session)
+    session.rooms += [engine, completing, diagnosing, navigating, testing]
     session.job_sources["analysis"] = diagnosing
-    return Rooms(completing=completing, diagnosing=diagnosing)
+    session.job_sources["tests"] = testing
+    return Rooms(completing=completing, diagnosing=diagnosing, navigating=navigating)

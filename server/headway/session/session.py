@@ -76,6 +76,8 @@ class Session:
         self.started = False
         self.rooms: list[Room] = []
         self.job_sources: dict[str, JobSource] = {}
+        # What the index holds, for snapshots; the room that keeps the index puts itself here.
+        self.index_info: Callable[[], Mapping[str, Any]] = _no_index
         self._on_trouble = on_trouble
         self._troubles: dict[str, str] = {}
         self._told: set[Problem] = set()
@@ -166,6 +168,11 @@ class Session:
             listed = "; ".join(str(problem) for problem in new)
             self.client.show(MessageLevel.WARNING, f"Settings that Headway does not take: {listed}")
 
+    async def clear_cache(self) -> None:
+        """Forget everything that can be found out anew."""
+        for room in self.rooms:
+            await room.clear_cache()
+
     # -- documents ----------------------------------------------------------------------------------------------------
 
     def open_document(self, document: Document) -> None:
@@ -228,3 +235,7 @@ class Session:
             raise InvalidArgumentError("type", f"must be one of {known}, not {job_type[:60]!r}{hint}")
         submission = source.submission(arguments, title=title, priority=priority)
         return Submitted(handle=self.scheduler.submit(submission.job), submission=submission)
+
+
+def _no_index() -> Mapping[str, Any]:
+    return {"files": 0, "symbols": 0, "chunks": 0, "bytes": 0, "state": "off", "skipped": {}}

@@ -1,0 +1,211 @@
+"""Starting, refusing, ending: the real command over real pipes."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.lsp.wire import AnswerError, Wire, probe, run, server, submission
+
+BUSY = (
+    probe("sleeps", ms=60_000),
+    probe("burns", "process", 60_000),
+    probe("hangs", "hang"),
+    probe("threads", "thread", 60_000),
+)
+
+
+async def gone(processes: list[psutil.Process]) -> None:
+    """Everything that the server started has ended."""
+    _, alive = await asyncio.to_thread(psutil.wait_procs, processes, 10)
+    assert alive == []
+
+
+def family(pid: int) -> list[psutil.Process]:
+    return psutil.Process(pid).children(recursive=True)
+
+
+async def two_workers_are_busy(wire: Wire) -> None:
+    while len([worker for worker in (await wire.ask("headway/snapshot", {}))["workers"] if worker["busy"]]) < 2:
+        continue
+
+
+def test_the_least_that_a_client_may_say(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            result = await wire.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+            assert result["capabilities"]["experimental"]["headway"] == {
+                "protocol": 1,
+                "jobTypes": ["analysis", "index", "probe", "tests"],
+                "probes": True,
+            }
+            wire.notify("initialized", {})
+            view = await wire.ask("headway/submit", submission("p", probe("a")))
+            assert view["state"] == "COMPLETED"
+            assert [message for message in wire.seen if "id" in message and "method" in message] == []
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("options", [None, 5, {}, {"settings": 7, "cacheDir": 3, "trusted": "yes"}, {"x": [1]}])
+def test_odd_options_have_defaults(tmp_path: Path, options: object) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path, initializationOptions=options)
+            await wire.ask("headway/snapshot", {})
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
+def test_what_comes_too_early_and_too_late(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            wire.notify("textDocument/didOpen", {"textDocument": 5})
+            assert (await wire.refused("headway/snapshot", {})).code == -32002
+            assert (await wire.refused("shutdown")).code == -32002
+            assert (await wire.refused("initialize", [])).code == -32602
+            await wire.initialize()
+            assert (await wire.refused("initialize", {"capabilities": {}})).code == -32600
+            assert await wire.ask("shutdown") is None
+            assert (await wire.refused("shutdown")).code == -32600
+            assert (await wire.refused("headway/snapshot", {})).code == -32600
+            wire.notify("exit")
+            assert await wire.process.wait() == 0
+
+    run(scenario())
+
+
+def test_nothing_of_ours_is_said_before_initialized(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+            await wire.ask("headway/submit", submission("early", probe("a")))
+            assert [message for message in wire.seen if "method" in message] == []
+            wire.notify("initialized", {})
+            first = await wire.note("headway/queueState")
+            assert first["seq"] == 1
+            assert first["state"] == "starting"
+            await wire.note("headway/queueState", lambda state: state["state"] != "starting")
+
+    run(scenario())
+
+
+def test_probes_need_the_flag(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path, probes=False) as wire:
+            result = await wire.initialize(initializationOptions={"settings": {"probes": True}})
+            assert result["capabilities"]["experimental"]["headway"]["probes"] is False
+            error = await wire.refused("headway/submit", submission("p", probe("a")))
+            assert error.code == -32602
+            assert "--enable-probes" in error.message
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("way", ["exit", "end of input", "SIGTERM", "shutdown"])
+def test_a_busy_server_ends_with_all_its_children(tmp_path: Path, way: str) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize()
+            _, submitted = wire.request("headway/submit", submission("busy", *BUSY, workDoneToken="t"))
+            await wire.note("$/progress", lambda params: params["value"]["kind"] == "begin")
+            await two_workers_are_busy(wire)
+            children = family(wire.process.pid)
+            code = await end(wire, way)
+            await gone(children)
+            assert code == {"exit": 1, "end of input": 1, "SIGTERM": 143, "shutdown": 0}[way]
+            kinds = [params["value"]["kind"] for params in wire.notes("$/progress")]
+            assert (kinds.count("begin"), kinds.count("end")) == (1, 1)
+            if way == "shutdown":
+                with pytest.raises(AnswerError) as caught:
+                    await submitted
+                assert caught.value.code == -32800
+                answers = [message.get("id") for message in wire.seen if "method" not in message]
+                assert answers[-1] != 2, "the submission was answered after the shutdown"
+
+    run(scenario())
+
+
+async def end(wire: Wire, way: str) -> int:
+    match way:
+        case "exit":
+            wire.notify("exit")
+        case "end of input":
+            assert wire.process.stdin is not None
+            wire.process.stdin.close()
+        case "SIGTERM":
+            wire.process.send_signal(signal.SIGTERM)
+        case _:
+            return await wire.exit()
+    return await wire.process.wait()
+
+
+def test_a_dead_editor_that_nobody_has_waited_for_counts_as_dead(tmp_path: Path) -> None:
+    editor = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(processId=editor.pid)
+            await wire.ask("headway/snapshot", {})
+            editor.kill()
+            assert await wire.process.wait() == 1
+
+    try:
+        run(scenario())
+    finally:
+        editor.kill()
+        editor.wait()
+
+
+def test_children_end_when_the_server_is_killed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize()
+            wire.request("headway/submit", submission("busy", *BUSY))
+            await wire.job_id("busy")
+            await two_workers_are_busy(wire)
+            children = family(wire.process.pid)
+            wire.process.kill()
+            await gone(children)
+
+    run(scenario())
+
+
+def test_the_users_python_does_not_decide_what_runs(tmp_path: Path) -> None:
+    """PYTHONPATH and the working directory hold modules of our dependencies' names that leave a mark when imported."""
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    for name in ("psutil", "pathspec", "asyncio", "json", "sitecustomize", "headway"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(marks / name)!r}, 'w')\n")
+
+    async def scenario() -> None:
+        async with server(tmp_path, env={"PYTHONPATH": str(tmp_path), "PYTHONHOME": "/nowhere"}) as wire:
+            await wire.initialize(tmp_path)
+            view = await wire.ask("headway/submit", submission("p", probe("a", "process")))
+            assert view["state"] == "COMPLETED", view
+            assert await wire.exit() == 0
+        assert os.listdir(marks) == []
+
+    run(scenario())
+
+
+def test_the_command_itself_is_isolated(tmp_path: Path) -> None:
+    """The installed script starts though PYTHONHOME names nothing, and passes its arguments on."""
+    script = Path(sys.executable).with_name("headway")
+    if not script.exists():
+        pytest.skip("the package is not installed beside this interpreter")
+    done = subprocess.run(
+        [script, "--version"],
+        env={**os.environ, "PYTHONHOME": "/nowhere", "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("headway ")
