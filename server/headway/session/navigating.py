@@ -61,28 +61,12 @@ WAYS: Mapping[str, _Way] = {
     "textDocument/semanticTokens/full": _Way(priority=_HIGH, limit_s=10, newest_only=True),
     "textDocument/semanticTokens/range": _Way(priority=_HIGH, limit_s=10, newest_only=True),
 }
-# What ty writes as numbers in semantic tokens; the legend that the client is told at `initialize`.
-SEMANTIC_TOKENS_LEGEND: Mapping[str, tuple[str, ...]] = {
-    "tokenTypes": (
-        "namespace",
-        "class",
-        "parameter",
-        "selfParameter",
-        "clsParameter",
-        "variable",
-        "property",
-        "function",
-        "method",
-        "keyword",
-        "string",
-        "number",
-        "decorator",
-        "builtinConstant",
-        "typeParameter",
-        "operator",
-        "regexp",
-    ),
-    "tokenModifiers": ("definition", "readonly", "async", "documentation"),
+# Those that are about a place: a position without line and character is the caller's mistake.
+POSITIONED = frozenset(WAYS) - {
+    "textDocument/foldingRange",
+    "textDocument/selectionRange",
+    "textDocument/semanticTokens/full",
+    "textDocument/semanticTokens/range",
 }
 
 
