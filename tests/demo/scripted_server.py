@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 QUEUES = ("CRITICAL", "HIGH", "NORMAL", "LOW", "BATCH")
 FIFTH = 5
+LISTS_PER_INDEX = 20
 
 
 class Script:
@@ -23,7 +24,7 @@ class Script:
         self.words: list[str] = []
         self.files = 0
         self.lists = 0
-        self.reindexed = 0
+        self.texts: dict[str, str] = {}
 
     def send(self, message: dict[str, Any]) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
@@ -57,10 +58,24 @@ class Script:
                 **self.state(indexing=self.mode == "unfinished"),
                 "index": {} if self.mode == "unfinished" else complete,
             }
+        if method == "script/text":
+            return self.texts[params["uri"]]
         if method == "textDocument/completion":
             self.lists += 1
             return [] if self.mode == "empty" else {"isIncomplete": False, "items": [{"label": w} for w in self.words]}
         return None
+
+    def change(self, params: dict[str, Any]) -> None:
+        """Edits within a line, in UTF-16 as the protocol has it."""
+        uri = params["textDocument"]["uri"]
+        for edit in params["contentChanges"]:
+            lines = self.texts[uri].split("\n")
+            start, end = edit["range"]["start"], edit["range"]["end"]
+            assert start["line"] == end["line"]
+            units = lines[start["line"]].encode("utf-16-le")
+            before, after = units[: 2 * start["character"]], units[2 * end["character"] :]
+            lines[start["line"]] = before.decode("utf-16-le") + edit["text"] + after.decode("utf-16-le")
+            self.texts[uri] = "\n".join(lines)
 
     def request(self, message: dict[str, Any]) -> None:
         method = message["method"]
@@ -82,8 +97,9 @@ class Script:
                 sys.stdout.buffer.flush()
         self.send({"id": message["id"], "result": self.result(method, message.get("params") or {})})
         if method == "workspace/executeCommand":
-            self.reindexed += 1
             self.index(done=False)
+        elif method == "textDocument/completion" and self.lists % LISTS_PER_INDEX == 0:
+            self.index(done=self.mode != "unfinished")
 
     def run(self) -> int:
         while True:
@@ -100,8 +116,11 @@ class Script:
                 return 0
             if message.get("method") == "initialized":
                 self.index(done=False)
-            elif message.get("method") == "textDocument/didOpen" and self.lists:
-                self.index(done=self.mode != "unfinished")
+            elif message.get("method") == "textDocument/didOpen":
+                document = message["params"]["textDocument"]
+                self.texts[document["uri"]] = document["text"]
+            elif message.get("method") == "textDocument/didChange":
+                self.change(message["params"])
             elif "method" in message and "id" in message:
                 self.request(message)
 

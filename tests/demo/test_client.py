@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -123,3 +124,33 @@ def test_positions_count_utf16(text: str, units: int) -> None:
 )
 def test_a_list_holds_a_name(result: object, expected: bool) -> None:
     assert holds(result, "wanted") is expected
+
+
+def test_both_sides_have_the_same_text(shop: Path, scripted: Scripted) -> None:
+    """While a statement is typed and after it is taken back; columns before an emoji and behind it."""
+    path = shop / "shop" / "odd.py"
+    path.write_text("a = 1\nb = '😀'; c = a.real\n", encoding="utf-8")
+
+    async def use(client: Client) -> list[tuple[str, str]]:
+        document = Document(client, path)
+        seen = []
+        changes: list[Callable[[], None]] = [partial(document.cut, (1, 9)), partial(document.insert, "c = a.")]
+        for change in (*changes, document.restore):
+            change()
+            seen.append((document.text, await client.call("script/text", {"uri": document.uri})))
+        return seen
+
+    seen, _ = talk(scripted("good"), shop, use)
+    expected = ["a = 1\nb = '😀'; \n", "a = 1\nb = '😀'; c = a.\n", "a = 1\nb = '😀'; c = a.real\n"]
+    assert seen == [(text, text) for text in expected]
+
+
+def test_who_waits_for_an_answer_is_told_of_the_end(shop: Path, scripted: Scripted) -> None:
+    """At once, not when patience ends."""
+
+    async def use(client: Client) -> None:
+        for _ in range(5):
+            await client.call("textDocument/completion", {})
+
+    with pytest.raises(ServerEndedError, match="this is the end"):
+        talk(scripted("dies"), shop, use)

@@ -68,3 +68,9 @@ def test_a_good_run_has_no_shortcomings() -> None:
 def test_each_shortcoming_is_named(report: Report, words: str) -> None:
     (found,) = shortcomings(report)
     assert words in found
+
+
+def test_a_small_project_may_be_indexed_before_a_list_is_due() -> None:
+    nothing = replace(FINE, keys=3, due=0, found=0)
+    assert shortcomings(replace(GOOD, during=nothing, index_s=0.4)) == []
+    assert shortcomings(replace(GOOD, during=nothing, index_s=40.0)) != []

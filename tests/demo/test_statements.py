@@ -114,3 +114,20 @@ def test_the_choice_is_the_same_each_time_and_mixed(shop: Path) -> None:
 def test_fewer_than_asked_for_is_all_there_is(make_project: MakeProject) -> None:
     root = make_project({"pack/mod.py": "def helper_function():\n    return helper_function()\n"})
     assert len(choose(Sources(root), 100, seed=1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "statement", "typed"),
+    [
+        ("pack/a.py", "from . import helper_module", "return helper_module.wante"),
+        ("pack/sub/a.py", "from .. import helper_module", "return helper_module.wante"),
+        ("pack/sub/__init__.py", "from ..helper_module import wanted_function as wanted", None),
+        ("pack/__init__.py", "from . import helper_module", "return helper_module.wante"),
+    ],
+)
+def test_relative_imports_lead_where_python_goes(
+    name: str, statement: str, typed: str | None, make_project: MakeProject
+) -> None:
+    source = f"{statement}\ndef f(a):\n    return helper_module.wanted_function(a)\n"
+    root = make_project({name: source, "pack/helper_module.py": "def wanted_function(a):\n    return a\n"})
+    assert [s.text for s in found(root)] == ([typed] if typed else [])

@@ -123,9 +123,9 @@ class Demo:
             await asyncio.sleep(LOOK_EVERY_S)
 
     def _queue_state(self, params: dict[str, Any]) -> None:
-        was = self._indexing()
+        was_building = index_job(self._state) is not None
         self._state = params
-        if was and not self._indexing() and self._indexed_at_s is None:
+        if was_building and not self._indexing() and self._indexed_at_s is None:
             self._indexed_at_s = time.perf_counter()
 
     def _indexing(self) -> bool:

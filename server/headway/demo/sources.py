@@ -126,7 +126,8 @@ class Sources:
         if inner is None:
             return self.module(origin)
         parent = self.module(origin)
-        if parent is not None and parent.defines(inner):
+        own_import = parent is not None and parent.imports.get(inner) == (origin, inner)
+        if parent is not None and parent.defines(inner) and not own_import:
             return None
         return self.module(f"{origin}.{inner}")
 

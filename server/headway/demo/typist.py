@@ -26,6 +26,16 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A list asked for when the first `count` characters of a statement stood there."""
+
+    at_s: float
+    indexing: bool
+    count: int
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """One key that asked for a list.
 
@@ -65,22 +75,22 @@ async def type_statement(
         ServerEndedError: The server is gone.
     """
     document.cut((statement.line, statement.column))
-    asked: list[tuple[float, bool, int, Request]] = []
+    asked: list[Asked] = []
     started_s = time.perf_counter()
     for count, key in enumerate(statement.text, 1):
         await asyncio.sleep(max(0.0, started_s + count * pace.key_s - time.perf_counter()))
         at_s = time.perf_counter()
         document.insert(key)
         if key == "." or key in WORD:
-            if asked and not asked[-1][3].answer.done():
-                document.cancel(asked[-1][3])
-            asked.append((at_s, indexing(), count, document.complete(key)))
+            if asked and not asked[-1].request.answer.done():
+                document.cancel(asked[-1].request)
+            asked.append(Asked(at_s=at_s, indexing=indexing(), count=count, request=document.complete(key)))
             # A frame takes as long as some answers do: it is drawn where it delays none.
-            answer = await _within(asked[-1][3], started_s + (count + 1) * pace.key_s - time.perf_counter())
+            answer = await _within(asked[-1].request, started_s + (count + 1) * pace.key_s - time.perf_counter())
             if answer is not None:
                 show(_seen(statement, count, answer))
     if asked:
-        last = asked[-1][3]
+        last = asked[-1].request
         answer = await _within(last, pace.patience_s)
         if answer is None:
             document.cancel(last)
@@ -88,7 +98,7 @@ async def type_statement(
     gone_s = time.perf_counter()
     document.restore()
     await asyncio.sleep(pace.pause_s)
-    return _keys(statement, asked, gone_s)
+    return keys_of(statement, asked, gone_s)
 
 
 async def _within(request: Request, limit_s: float) -> Answer | None:
@@ -99,21 +109,22 @@ async def _within(request: Request, limit_s: float) -> Answer | None:
     return None
 
 
-def _keys(statement: Statement, asked: Sequence[tuple[float, bool, int, Request]], gone_s: float) -> list[Key]:
-    """From the last key to the first, since a key is also served by the list of a later one."""
+def keys_of(statement: Statement, asked: Sequence[Asked], gone_s: float) -> list[Key]:
+    """Judge each key; what came after `gone_s`, when the person had gone on, is nothing that came."""
     keys: list[Key] = []
     served_at_s: float | None = None
-    for at_s, indexing, count, request in reversed(asked):
+    for one in reversed(asked):  # Since a key is also served by the list of a later one.
+        request = one.request
         answer = request.answer.result() if request.answer.done() else None
         hit, failed = None, None
         if answer is not None and answer.at_s <= gone_s and not request.cancelled:
             if answer.error is None:
                 served_at_s = answer.at_s if served_at_s is None else min(served_at_s, answer.at_s)
-                hit = holds(answer.result, statement.label) if count >= statement.known_from else None
+                hit = holds(answer.result, statement.label) if one.count >= statement.known_from else None
             else:
                 failed = str(answer.error.get("message", "error"))
-        wait_s = None if served_at_s is None else served_at_s - at_s
-        keys.append(Key(at_s=at_s, indexing=indexing, wait_s=wait_s, hit=hit, failed=failed))
+        wait_s = None if served_at_s is None else served_at_s - one.at_s
+        keys.append(Key(at_s=one.at_s, indexing=one.indexing, wait_s=wait_s, hit=hit, failed=failed))
     return keys[::-1]
 
 
