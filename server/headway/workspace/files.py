@@ -13,7 +13,6 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +30,7 @@ __all__ = [
     "read_file",
     "stat_signature",
     "uri_to_path",
+    "what_is",
 ]
 
 # Files that hold secrets by their name; protocol.md lists them.
@@ -102,6 +102,15 @@ def stat_signature(status: os.stat_result) -> str:
 def digest(data: bytes) -> bytes:
     """Return 16 bytes that stand for the content."""
     return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def what_is(path: str) -> str:
+    """Return what lies at a path, links not followed: "file", "folder", "other" or "missing"."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return "missing"
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
 
 
 def read_file(path: str, options: ReadOptions) -> FileText | Skipped:
@@ -204,8 +213,3 @@ def _reason(error: OSError) -> str:
     if error.errno in (errno.ELOOP, errno.ENXIO, errno.EOPNOTSUPP):
         return "notRegular"
     return "unreadable"
-
-
-def count_reasons(reasons: Sequence[str]) -> dict[str, int]:
-    """Return how often each reason occurs."""
-    return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}

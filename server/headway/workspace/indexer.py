@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from headway.workspace import placing
 from headway.workspace.database import StoreError
-from headway.workspace.files import FileText, ReadOptions, Skipped, digest, read_file
+from headway.workspace.files import FileText, ReadOptions, Skipped, digest, read_file, what_is
 from headway.workspace.index import FileIndex, index_text, language_of
 from headway.workspace.opened import FolderSpec, Trouble, close_stores, open_store, trouble_of
 from headway.workspace.segments import IndexedFile, Segment
@@ -62,15 +62,31 @@ def index_files(spec: FolderSpec, batch: str) -> Indexed:
 
 
 def index_known_files(spec: FolderSpec, batch: str) -> Indexed:
-    """Read, parse and store those of some files that are stored already; see `Indexed.unknown`."""
+    """Look again at paths of which something was said: index what is stored already, forget what is gone.
+
+    Files below a folder that is gone are forgotten with it. For the rest see `Indexed.unknown`.
+    """
     paths = batch.split("\0")
     try:
-        known = open_store(spec).get(paths)
+        store = open_store(spec)
+        known = store.get(paths)
+        unknown: list[str] = []
+        gone: list[str] = []
+        for path in paths:
+            if path not in known:
+                kind = what_is(os.path.join(spec.root, path))
+                if kind == "missing":
+                    gone += store.below(path)
+                elif kind == "folder" or (kind == "file" and language_of(path) is not None):
+                    unknown.append(path)
     except (StoreError, OSError) as error:
         trouble, reason = trouble_of(error)
         return Indexed(trouble=trouble, reason=reason)
-    found = {path: read_file(os.path.join(spec.root, path), spec.options.read) for path in paths if path in known}
-    return replace(_stored(spec, found), unknown=tuple(path for path in paths if path not in known))
+    found: dict[str, FileText | Skipped] = {
+        path: read_file(os.path.join(spec.root, path), spec.options.read) for path in paths if path in known
+    }
+    found.update(dict.fromkeys(gone, Skipped(reason="missing")))
+    return replace(_stored(spec, found), unknown=tuple(unknown))
 
 
 def index_open_text(spec: FolderSpec, path: str, text: str, language: str) -> Indexed:

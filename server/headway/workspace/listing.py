@@ -281,3 +281,8 @@ def _is_text(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_in_foreign_folder(path: str) -> bool:
+    """Return whether a relative path lies in, or is, a folder that is left out by its name."""
+    return not _SKIPPED_FOLDERS.isdisjoint(path.split("/"))

@@ -12,7 +12,7 @@ from typing import Final
 from headway.workspace.database import StoreError
 from headway.workspace.files import ReadOptions, Skipped, read_file
 from headway.workspace.index import language_of
-from headway.workspace.listing import ListedFile, from_git, from_walk
+from headway.workspace.listing import ListedFile, from_git, from_walk, glob_rules
 from headway.workspace.opened import FolderSpec, Trouble, open_store, trouble_of
 from headway.workspace.store import StoredFile
 
@@ -53,7 +53,11 @@ class Plan:
 
 
 def plan(
-    spec: FolderSpec, lists: Mapping[str, bytes] | None, open_paths: Collection[str], suspects: Collection[str]
+    spec: FolderSpec,
+    lists: Mapping[str, bytes] | None,
+    open_paths: Collection[str],
+    suspects: Collection[str],
+    globs: Sequence[str] = (),
 ) -> Plan:
     """Compare what is on disk with what is stored.
 
@@ -62,6 +66,7 @@ def plan(
         open_paths: Files that the editor holds. They come first, and what is near them next.
         suspects: Files (or folders; "" is the whole folder) that were said to have changed: read whatever their time
             and size.
+        globs: Files that match one of these (as in `.gitignore`) are suspects, too.
     """
     try:
         store = open_store(spec)
@@ -76,6 +81,8 @@ def plan(
     listed = {file.path for file in listing.files}
     opened = set(open_paths)
     suspected = set(suspects)
+    if globs and (rules := glob_rules(globs)) is not None:
+        suspected.update(path for path in listed if rules.match_file(path))
     changed = [
         file
         for file in listing.files

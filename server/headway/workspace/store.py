@@ -201,6 +201,13 @@ class Store:
                 found.update({path: StoredFile(*rest) for path, *rest in rows})
         return found
 
+    def below(self, folder: str) -> list[str]:
+        """Return the stored paths that lie below a folder."""
+        low, high = f"{folder}/", f"{folder}0"  # "0" follows "/"
+        with translated(self.path):
+            rows = self._db.execute("SELECT path FROM files WHERE path > ? AND path < ?", (low, high))
+            return [path for (path,) in rows]
+
     def load(self, file_ids: Collection[int]) -> list[IndexedFile]:
         """Return files with their definitions."""
         found: list[IndexedFile] = []

@@ -174,13 +174,18 @@ class SymbolTable:
         """Files that count."""
         return len(self._place)
 
-    def adopt(self, segment: Segment) -> None:
-        """Add a segment: of each file the version with the newest stamp counts, in whatever order they come."""
+    def adopt(self, segment: Segment, *, repacked: bool = False) -> None:
+        """Add a segment: of each file the version with the newest stamp counts, in whatever order they come.
+
+        Args:
+            repacked: It holds what is here already, in fewer pieces, and takes its place.
+        """
         self._serial += 1
         dead = set()
         replaced = []
         for position, (file_id, stamp) in enumerate(zip(segment.file_ids, segment.stamps, strict=True)):
-            if self._newest.get(file_id, -1) > stamp:
+            newest = self._newest.get(file_id, -1)
+            if newest > stamp or (newest == stamp and not (repacked and file_id in self._place)):
                 dead.add(position)
                 continue
             self._newest[file_id] = stamp

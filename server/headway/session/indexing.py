@@ -1,0 +1,258 @@
+"""The index of the workspace: a `FolderIndex` for each root, and what the session asks of all of them together.
+
+Changes on disk, documents, settings and folders come in here and go to the roots that they concern. A file that lies in
+two roots, one within the other, is indexed once, by the inner one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from headway.scheduler.model import Job, JobOutcome, Priority, Task
+from headway.session.arguments import Arguments
+from headway.session.folder_index import FolderIndex
+from headway.session.ports import FileChange, Room, SessionContext, Submission
+from headway.settings import Settings
+from headway.workspace.documents import Document
+from headway.workspace.files import ReadOptions
+from headway.workspace.listing import ListingOptions
+from headway.workspace.symbols import IndexView
+from headway.workspace.uris import identity, uri_to_path
+
+IndexState = Literal["indexing", "complete", "paused", "off"]
+
+_EDIT_QUIET_S: Final = 0.3
+_EDIT_MAX_WAIT_S: Final = 2.0
+# Watchers lose events in bursts, and some clients have none; comparing costs little where nothing has changed.
+_RESCAN_S: Final = 300.0
+_RESCAN_UNWATCHED_S: Final = 30.0
+
+
+class Indexing(Room):
+    """Keeps the index true (the `JobSource` of "index").
+
+    Args:
+        on_change: Called when state or figures have changed, often; returns at once.
+    """
+
+    def __init__(self, context: SessionContext, on_change: Callable[[], None] = lambda: None) -> None:
+        self._context = context
+        self._on_change = on_change
+        self._folders: dict[str, FolderIndex] = {}  # by root
+        self._edits: dict[str, tuple[float, asyncio.TimerHandle]] = {}  # by identity: first edit, and when to index
+        self._rescan_timer: asyncio.TimerHandle | None = None
+        self._started = False
+        self._view: IndexView | None = None
+
+    # ---- life -------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._started = True
+        self.folders_changed()
+        self._arm_rescan()
+
+    async def close(self) -> None:
+        self._started = False
+        if self._rescan_timer is not None:
+            self._rescan_timer.cancel()
+        for _, timer in self._edits.values():
+            timer.cancel()
+        self._edits.clear()
+        for folder in self._folders.values():
+            folder.close()
+        self._folders.clear()
+
+    def settings_changed(self, previous: Settings) -> None:
+        if self._context.settings.index != previous.index:
+            self.folders_changed()
+
+    def folders_changed(self) -> None:
+        if not self._started:
+            return
+        wanted = self._wanted()
+        for root in [root for root in self._folders if root not in wanted]:
+            self._folders.pop(root).close()
+        for root, folder in wanted.items():
+            options = self._options(root, wanted)
+            known = self._folders.get(root)
+            if known is not None:
+                known.configure(options)
+            else:
+                made = FolderIndex(self._context, folder, root, options, self._changed)
+                self._folders[root] = made
+                made.start()
+        self._changed()
+
+    def _wanted(self) -> dict[str, Any]:
+        if not self._context.settings.index.enabled:
+            return {}
+        return {os.path.normpath(folder.path): folder for folder in self._context.folders if folder.path is not None}
+
+    def _options(self, root: str, roots: Mapping[str, Any]) -> ListingOptions:
+        settings = self._context.settings.index
+        inner = [os.path.relpath(other, root).replace(os.sep, "/") for other in roots if _lies_within(other, root)]
+        return ListingOptions(
+            read=ReadOptions(max_bytes=int(settings.max_file_size_kb * 1024), allowed_secrets=settings.allow_secrets),
+            exclude=(*settings.exclude, *(f"/{_escaped(path)}/" for path in inner)),
+        )
+
+    # ---- what happens -----------------------------------------------------------------------------------------------
+
+    def document_opened(self, document: Document) -> None:
+        self._edited(document, quiet_s=0.0)
+
+    def document_changed(self, document: Document) -> None:
+        self._edited(document, quiet_s=_EDIT_QUIET_S)
+
+    def document_closed(self, uri: str) -> None:
+        waiting = self._edits.pop(identity(uri), None)
+        if waiting is not None:
+            waiting[1].cancel()
+        path = uri_to_path(uri)
+        folder = self._folder_of(path) if path is not None else None
+        if folder is not None and path is not None:
+            folder.document_closed(path)
+
+    def files_changed(self, changes: Sequence[FileChange]) -> None:
+        for change in changes:
+            if change.path is not None and (folder := self._folder_of(os.fspath(change.path))) is not None:
+                folder.disk_changed(os.fspath(change.path))
+
+    def _edited(self, document: Document, *, quiet_s: float) -> None:
+        path = uri_to_path(document.uri)
+        if path is None or self._folder_of(path) is None:
+            return
+        loop = asyncio.get_running_loop()
+        key = identity(document.uri)
+        now_s = loop.time()
+        first_s, timer = self._edits.get(key, (now_s, None))
+        if timer is not None:
+            timer.cancel()
+        due_s = min(now_s + quiet_s, first_s + _EDIT_MAX_WAIT_S)
+        self._edits[key] = (first_s, loop.call_at(due_s, self._edit_due, key, path))
+
+    def _edit_due(self, key: str, path: str) -> None:
+        self._edits.pop(key, None)
+        document = self._context.documents.at_path(key)
+        folder = self._folder_of(path)
+        if document is not None and folder is not None:
+            folder.document_changed(document, path)
+
+    def _folder_of(self, path: str) -> FolderIndex | None:
+        """Return the innermost root that a path lies in."""
+        inside = [folder for folder in self._folders.values() if folder.relative(path) is not None]
+        return max(inside, key=lambda folder: len(folder.root), default=None)
+
+    def _arm_rescan(self) -> None:
+        delay_s = _RESCAN_S if self._context.client.watches_files else _RESCAN_UNWATCHED_S
+        self._rescan_timer = asyncio.get_running_loop().call_later(delay_s, self._rescan)
+
+    def _rescan(self) -> None:
+        for folder in self._folders.values():
+            if folder.is_complete:
+                folder.rescan()
+        self._arm_rescan()
+
+    def _changed(self) -> None:
+        self._view = None
+        messages = dict.fromkeys(folder.message for folder in self._folders.values() if folder.message)
+        self._context.degraded("index", " ".join(messages) or None)
+        self._on_change()
+
+    # ---- what is asked ----------------------------------------------------------------------------------------------
+
+    @property
+    def view(self) -> IndexView:
+        """The symbols of all roots as they are now."""
+        if self._view is None:
+            self._view = IndexView(parts=tuple(part for f in self._folders.values() for part in f.table.parts))
+        return self._view
+
+    @property
+    def databases(self) -> Mapping[str, str]:
+        """The path of the index of each root that has one by now."""
+        return {folder.root: folder.database for folder in self._folders.values() if folder.database is not None}
+
+    @property
+    def state(self) -> IndexState:
+        """How the index stands."""
+        if not self._context.settings.index.enabled:
+            return "off"
+        if self._started and all(folder.is_complete for folder in self._folders.values()):
+            return "complete"
+        paused = self._context.scheduler.snapshot().paused
+        return "paused" if Priority.BATCH in paused else "indexing"
+
+    @property
+    def coverage(self) -> float:
+        """The share of the files that is up to date, 0 to 1."""
+        if not self._folders:
+            return 1.0 if self._started else 0.0
+        total = sum(max(1, folder.total) for folder in self._folders.values())
+        return sum(folder.coverage * max(1, folder.total) for folder in self._folders.values()) / total
+
+    def stats(self) -> dict[str, Any]:
+        """Return what `headway/snapshot` says of the index."""
+        folders = self._folders.values()
+        skipped: dict[str, int] = {}
+        for folder in folders:
+            for reason, count in folder.skipped.items():
+                skipped[reason] = skipped.get(reason, 0) + count
+        return {
+            "files": sum(folder.stats.files for folder in folders),
+            "symbols": sum(folder.stats.symbols for folder in folders),
+            "chunks": sum(folder.stats.chunks for folder in folders),
+            "bytes": sum(folder.stats.size_bytes for folder in folders),
+            "state": self.state,
+            "skipped": skipped,
+        }
+
+    def reindex(self) -> None:
+        """Read every file again, whatever its time and size."""
+        for folder in self._folders.values():
+            folder.rescan([""])
+
+    def clear(self) -> None:
+        """Throw the indexes away and make them anew."""
+        for folder in self._folders.values():
+            folder.clear()
+
+    def submission(self, arguments: Mapping[str, Any], *, title: str | None, priority: Priority | None) -> Submission:
+        """Describe a job that compares the workspace with the disk and indexes what differs.
+
+        Args:
+            arguments: `paths`, globs of files that are read again whatever their time and size.
+        """
+        read = Arguments(arguments, "arguments")
+        read.only(("paths",))
+        globs = read.texts("paths", most=1000)
+        names = ", ".join(folder.folder.name for folder in self._folders.values())
+        job = Job(
+            type="index",
+            title=title or f"Index {names or 'nothing: no folder is open, or the index is off'}",
+            tasks=self._tasks(globs),
+            priority=Priority.BATCH if priority is None else priority,
+            window=4,
+        )
+        return Submission(job=job, result=self._result)
+
+    async def _tasks(self, globs: Sequence[str]) -> AsyncIterator[Task]:
+        for folder in tuple(self._folders.values()):
+            async for task in folder.run_now(globs):
+                yield task
+
+    def _result(self, outcome: JobOutcome) -> Mapping[str, Any]:
+        figures = self.stats()
+        return {"files": figures["files"], "symbols": figures["symbols"], "skipped": figures["skipped"]}
+
+
+def _lies_within(path: str, root: str) -> bool:
+    return path != root and path.startswith(os.path.join(root, ""))
+
+
+def _escaped(path: str) -> str:
+    """Return a glob that means just this path."""
+    return "".join(f"\\{c}" if c in "*?[]\\!#" else c for c in path)

@@ -1,0 +1,289 @@
+"""Which names an open text itself offers at a place, without any engine: what answers while no engine does.
+
+It goes by indentation and by patterns of single lines, so text that does not parse is no obstacle. Pure; each paragraph
+is read once and remembered.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import keyword
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from headway.workspace.python_text import paragraphs
+from headway.workspace.text import Position, Text
+
+_DEFINING = re.compile(
+    r"^(?P<indent>[ \t]*)(?:"
+    r"(?:async[ \t]+)?(?P<word>def|class)[ \t]+(?P<name>[^\W\d]\w*)(?P<rest>[^\n]*)"
+    r"|(?P<imports>(?:from[ \t]+[.\w]+[ \t]+import|import)[ \t]+(?:\([^)]*\)?|[^\n]*))"
+    r"|(?P<binds>(?:async[ \t]+)?(?:for|with|except|case)\b[^\n]*)"
+    r"|(?P<owner>self|cls)\.(?P<field>[^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)(?P<assigned>[^\n]*)"
+    r"|(?P<targets>[^\W\d][\w \t,*()\[\]]*+)(?:(?::[^=\n]*)?=(?!=)|:[ \t]*[\w\"'])(?P<value>[^\n]*)"
+    r")",
+    re.MULTILINE,
+)
+_NAME = re.compile(r"[^\W\d]\w*")
+_IMPORT = re.compile(r"(?:([^\W\d][.\w]*)[ \t\r\n]+as[ \t\r\n]+)?([^\W\d][.\w]*)")
+_FOR = re.compile(r"\bfor\s+(.+?)\s+in\b")
+_AS = re.compile(r"\bas\s+\(?([^:]+)")
+_WALRUS = re.compile(r"([^\W\d]\w*)\s*:=")
+_PARAMETERS = re.compile(r"\b(?:def|lambda)\b[^(:]*\((?P<list>[^)]*)", re.DOTALL)
+_PARAMETER = re.compile(r"(?:^|,)\s*\*{0,2}([^\W\d]\w*)")
+_BASES = re.compile(r"^\s*\(([^)]*)")
+_MADE_BY = re.compile(r"^\s*(?:await\s+)?([^\W\d]\w*)\(")
+_INDEX_OR_TUPLE = re.compile(r"\[[^\]]*\]?|\([^)]*\)?")
+_HEADER_LINES = 40
+_NOT_TARGETS = frozenset(keyword.kwlist) | {"print"}
+
+
+class NameKind(enum.StrEnum):
+    """What a name stands for, as far as its line tells."""
+
+    FUNCTION = "function"
+    METHOD = "method"
+    CLASS = "class"
+    VARIABLE = "variable"
+    FIELD = "field"
+    MODULE = "module"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeName:
+    """A name and how near it is: `distance` 0 is a local name, then enclosing functions, the module, builtins."""
+
+    name: str
+    kind: NameKind
+    distance: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    line: int  # within the paragraph
+    indent: int
+    kind: NameKind
+    name: str
+    rest: str = ""  # of a class or function: what follows the name; of a variable: its value
+    field: bool = False  # assigned to self or cls
+    makes_block: bool = False
+
+
+@lru_cache(maxsize=16_384)
+def _entries(code: str) -> tuple[_Entry, ...]:
+    """Return the lines of blanked code that make names."""
+    found: list[_Entry] = []
+    line = at = 0
+    for match in _DEFINING.finditer(code):
+        line += code.count("\n", at, match.start())
+        at = match.start()
+        indent = len(match["indent"].expandtabs())
+        if match["word"]:
+            kind = NameKind.CLASS if match["word"] == "class" else NameKind.FUNCTION
+            found.append(_Entry(line, indent, kind, match["name"], match["rest"], makes_block=True))
+        elif match["imports"]:
+            names = _imported(match["imports"])
+            found.extend(_Entry(line, indent, NameKind.MODULE, name) for name in names)
+        elif match["field"]:
+            found.append(_Entry(line, indent, NameKind.FIELD, match["field"], match["assigned"], field=True))
+        else:
+            targets = match["targets"] or ", ".join(_bound(match["binds"]))
+            bound: list[str] = _NAME.findall(_INDEX_OR_TUPLE.sub(_inner, targets))
+            if _NOT_TARGETS.isdisjoint(bound):
+                value = match["value"] or ""
+                found.extend(_Entry(line, indent, NameKind.VARIABLE, name, value) for name in bound)
+    return tuple(found)
+
+
+def _inner(match: re.Match[str]) -> str:
+    """Keep the names of a tuple that is assigned to; an index is no name."""
+    return match.group()[1:-1] if match.group().startswith("(") else ""
+
+
+def _imported(statement: str) -> Iterator[str]:
+    plain = statement.lstrip().startswith("import")
+    names = statement.partition("import")[2].strip("() \t\r\n")
+    for part in names.split(","):
+        match = _IMPORT.fullmatch(part.strip().rstrip(")").strip())
+        if match:
+            yield match[2].partition(".")[0] if plain and not match[1] else match[2]
+
+
+def _bound(statement: str) -> Iterator[str]:
+    for pattern in (_FOR, _AS, _WALRUS):
+        for match in pattern.finditer(statement):
+            yield from _NAME.findall(match[1])
+
+
+class _Block(NamedTuple):
+    """A class or function, and the line of its header."""
+
+    entry: _Entry
+    line: int
+
+
+class _Placed(NamedTuple):
+    entry: _Entry
+    line: int
+    owners: tuple[_Block, ...]  # the classes and functions that it is in, outermost first
+
+
+def _placed(text: Text, cursor: Position) -> tuple[list[_Placed], tuple[_Block, ...]]:
+    """Return all names with what they are in, and the classes and functions that the cursor is in."""
+    placed: list[_Placed] = []
+    stack: tuple[_Block, ...] = ()
+    around: tuple[_Block, ...] | None = None
+    current = text.line(cursor.line)
+    content = current.lstrip()
+    indent = len(current[: len(current) - len(content)].expandtabs()) if content else cursor.column
+    for first, paragraph in paragraphs(text):
+        for entry in _entries(paragraph.code):
+            line = first + entry.line
+            if around is None and line >= cursor.line:
+                around = _still_open(stack, indent)
+            if stack and stack[-1].entry.indent >= entry.indent:
+                stack = _still_open(stack, entry.indent)
+            placed.append(_Placed(entry, line, stack))
+            if entry.makes_block:
+                stack = (*stack, _Block(entry, line))
+    return placed, _still_open(stack, indent) if around is None else around
+
+
+def _still_open(stack: tuple[_Block, ...], indent: int) -> tuple[_Block, ...]:
+    while stack and stack[-1].entry.indent >= indent:
+        stack = stack[:-1]
+    return stack
+
+
+class Outline:
+    """What a text says about one place in it; made once for a word that is being typed."""
+
+    def __init__(self, text: Text, cursor: Position) -> None:
+        self._text = text
+        self._cursor = cursor
+        self._placed, self._around = _placed(text, cursor)
+
+    def names(self) -> list[ScopeName]:
+        """Return the names that can be seen from the place, nearest first, each once."""
+        best: dict[str, ScopeName] = {}
+        innermost = self._around[-1] if self._around else None
+        depth = len(self._around)
+        for level, block in enumerate(self._around):
+            if block.entry.kind is NameKind.FUNCTION:
+                for name in _parameters(self._text, block.line):
+                    _keep(best, ScopeName(name, NameKind.VARIABLE, depth - level - 1, block.line))
+        for entry, line, owners in self._placed:
+            if owners:
+                owner = owners[-1]
+                if len(owners) > depth or owner.line != self._around[len(owners) - 1].line:
+                    continue
+                if owner.entry.kind is NameKind.CLASS and owner is not innermost:
+                    continue
+            if entry.field or (line == self._cursor.line and self._under_cursor(entry)):
+                continue
+            _keep(best, ScopeName(entry.name, entry.kind, depth - len(owners), line))
+        here = self._cursor.line
+        return sorted(best.values(), key=lambda name: (name.distance, abs(here - name.line)))
+
+    def _under_cursor(self, entry: _Entry) -> bool:
+        """Return whether an entry is nothing but the word that is being typed."""
+        line = self._text.line(self._cursor.line)
+        return line[self._cursor.column :].startswith(entry.name)
+
+    def members(self, receiver: str) -> list[ScopeName] | None:
+        """Return the members of a receiver whose class is in this text; None where that cannot be told."""
+        owner = self._class_of(receiver)
+        if owner is None:
+            return None
+        found: dict[str, ScopeName] = {}
+        self._collect(owner, found, seen=set(), distance=0)
+        return sorted(found.values(), key=lambda name: (name.distance, name.line))
+
+    def _collect(self, owner: _Placed, found: dict[str, ScopeName], *, seen: set[int], distance: int) -> None:
+        if owner.line in seen:
+            return
+        seen.add(owner.line)
+        for item in self._placed:
+            entry = item.entry
+            classes = [block for block in item.owners if block.entry.kind is NameKind.CLASS]
+            if not classes or classes[-1].line != owner.line:
+                continue
+            direct = item.owners[-1].line == owner.line
+            if entry.field or direct:
+                kind = {NameKind.FUNCTION: NameKind.METHOD, NameKind.VARIABLE: NameKind.FIELD}
+                name = ScopeName(entry.name, kind.get(entry.kind, entry.kind), distance, item.line)
+                found.setdefault(entry.name, name)
+        for base in self._bases(owner.entry):
+            self._collect(base, found, seen=seen, distance=distance + 1)
+
+    def _bases(self, entry: _Entry) -> Iterable[_Placed]:
+        match = _BASES.match(entry.rest)
+        for part in match[1].split(",") if match else ():
+            base = self._class_named(part.strip())
+            if base is not None:
+                yield base
+
+    def _class_named(self, name: str) -> _Placed | None:
+        for item in reversed(self._placed):
+            if item.entry.kind is NameKind.CLASS and item.entry.name == name:
+                return item
+        return None
+
+    def _class_of(self, receiver: str) -> _Placed | None:
+        if receiver in ("self", "cls"):
+            for block in reversed(self._around):
+                if block.entry.kind is NameKind.CLASS:
+                    return _Placed(block.entry, block.line, ())
+            return None
+        if receiver.endswith("()"):
+            return self._class_named(receiver[:-2])
+        named = self._class_named(receiver)
+        if named is not None or "." in receiver:
+            return named
+        for item in reversed(self._placed):
+            if item.entry.name == receiver and item.entry.kind is NameKind.VARIABLE:
+                made = _MADE_BY.match(item.entry.rest) if item.line <= self._cursor.line else None
+                if made:
+                    return self._class_named(made[1])
+        return None
+
+
+def _keep(best: dict[str, ScopeName], name: ScopeName) -> None:
+    known = best.get(name.name)
+    if known is None or (name.distance, -name.line) < (known.distance, -known.line):
+        best[name.name] = name
+
+
+def _parameters(text: Text, line: int) -> list[str]:
+    """Return the parameters of the function whose header begins on a line, which may go on over some lines."""
+    header = "\n".join(
+        text.line(number).partition("#")[0] for number in range(line, min(line + _HEADER_LINES, text.line_count))
+    )
+    found = _PARAMETERS.search(header)
+    return _PARAMETER.findall(re.sub(r"\[[^\]]*\]", "", found["list"])) if found else []
+
+
+def keywords() -> Sequence[str]:
+    """Return Python's keywords, soft ones included."""
+    return (*keyword.kwlist, *(word for word in keyword.softkwlist if word != "_"))
+
+
+def builtin_names() -> Sequence[tuple[str, NameKind]]:
+    """Return the names of `builtins`, with what they are."""
+    return [(name, _builtin_kind(name)) for name in dir(builtins) if not name.startswith("_")]
+
+
+def _builtin_kind(name: str) -> NameKind:
+    return NameKind.CLASS if isinstance(getattr(builtins, name), type) else NameKind.FUNCTION
+
+
+def warm(text: Text) -> Iterator[None]:
+    """Read a text paragraph by paragraph, so that an outline of it is cheap later; yields after each."""
+    for _, paragraph in paragraphs(text):
+        _entries(paragraph.code)
+        yield
