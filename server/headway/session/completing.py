@@ -17,7 +17,6 @@ from headway.engines.client import Reply
 from headway.engines.errors import EngineAnswerError, EngineError
 from headway.engines.server import EngineState
 from headway.engines.ty import TyEngine, TyItem, TyList, documentation
-from headway.features import scope
 from headway.features.completion import (
     Candidate,
     CandidateKind,
@@ -31,6 +30,7 @@ from headway.features.completion import (
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.jobs import value_of
 from headway.session.ports import Room, SessionContext
+from headway.workspace import python_scope as scope
 from headway.workspace.documents import Document
 from headway.workspace.python_text import Place, PlaceKind, place_at
 from headway.workspace.text import Edit, Position, Range
@@ -40,6 +40,14 @@ _COST = Requirement(cpu_cores=0.05, memory_mb=1)
 _NOTHING_FITS = frozenset({PlaceKind.COMMENT, PlaceKind.NEW_NAME, PlaceKind.LITERAL})
 # Where ty is asked at the word's beginning: its whole list then serves the word, however it is typed on or taken back.
 _ASKED_WHOLE = frozenset({PlaceKind.MEMBER, PlaceKind.IMPORTED, PlaceKind.MODULE})
+_KINDS = {
+    scope.NameKind.FUNCTION: CandidateKind.FUNCTION,
+    scope.NameKind.METHOD: CandidateKind.METHOD,
+    scope.NameKind.CLASS: CandidateKind.CLASS,
+    scope.NameKind.VARIABLE: CandidateKind.VARIABLE,
+    scope.NameKind.FIELD: CandidateKind.FIELD,
+    scope.NameKind.MODULE: CandidateKind.MODULE,
+}
 _REMEMBERED_LISTS = 8
 _LOOK_AHEAD_AFTER_S = 0.002  # when the answer is on its way
 _STALE_ANSWERS = 3  # how often ty is asked again when texts changed while it was working
@@ -112,12 +120,13 @@ def _scope_source(names: Sequence[scope.ScopeName]) -> Source:
         name="text",
         labels=[name.name for name in names],
         tiers=[tiers[min(name.distance, 2)] for name in names],
-        make=lambda index: Candidate(label=names[index].name, kind=names[index].kind, source="text"),
+        make=lambda index: Candidate(label=names[index].name, kind=_KINDS[names[index].kind], source="text"),
     )
 
 
 def _language_source() -> Source:
-    words = [(word, CandidateKind.KEYWORD) for word in scope.keywords()] + list(scope.builtin_names())
+    words = [(word, CandidateKind.KEYWORD) for word in scope.keywords()]
+    words += [(name, _KINDS[kind]) for name, kind in scope.builtin_names()]
     return Source(
         name="python",
         labels=[name for name, _ in words],

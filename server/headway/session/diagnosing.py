@@ -22,6 +22,7 @@ from headway.engines import ruff
 from headway.engines.client import Reply
 from headway.engines.environment import own_program
 from headway.engines.errors import EngineAnswerError, EngineError
+from headway.engines.keeping import ServerKeeper
 from headway.engines.mirror import LONGEST_TEXT, Encoding
 from headway.engines.server import ServerLaunch
 from headway.features.analysis import Finding, findings
@@ -29,7 +30,6 @@ from headway.scheduler.executors.children import clean_environment
 from headway.scheduler.model import Job, JobOutcome, Priority, Requirement, Task, TaskKind, TaskState, TimeoutPolicy
 from headway.session.arguments import Arguments
 from headway.session.jobs import value_of
-from headway.session.keeping import ServerKeeper
 from headway.session.ports import Room, SessionContext, Submission
 from headway.settings import Settings
 from headway.workspace.documents import Document
@@ -59,7 +59,7 @@ class Diagnosing(Room):
         self._context = context
         self._encoding = encoding
         self._ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
-        self._keeper = ServerKeeper(context, self._ruff, self._wanted)
+        self._keeper = ServerKeeper(self._ruff, self._wanted, context.degraded)
         self._waiting: dict[str, _Waiting] = {}
         self._published: dict[str, str] = {}  # by document: the URI under which findings were shown
 

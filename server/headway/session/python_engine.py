@@ -14,10 +14,10 @@ from pathlib import Path
 
 from headway.engines import ty
 from headway.engines.environment import fallback_environment, own_program, workspace_environment
+from headway.engines.keeping import ServerKeeper
 from headway.engines.mirror import Encoding
 from headway.engines.server import ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, clean_environment
-from headway.session.keeping import ServerKeeper
 from headway.session.ports import FileChange, Room, SessionContext
 from headway.settings import Settings
 from headway.workspace.documents import Document
@@ -46,8 +46,10 @@ class PythonEngine(Room):
             name="ty (references)",
             without="Meanwhile references cannot be found.",
         )
-        self._keeper = ServerKeeper(context, self.ty, lambda: self._wanted(PriorityClass.INTERACTIVE))
-        self._searchers_keeper = ServerKeeper(context, self.searcher, lambda: self._wanted(PriorityClass.POLITE))
+        self._keeper = ServerKeeper(self.ty, lambda: self._wanted(PriorityClass.INTERACTIVE), context.degraded)
+        self._searchers_keeper = ServerKeeper(
+            self.searcher, lambda: self._wanted(PriorityClass.POLITE), context.degraded
+        )
         self._resting: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:

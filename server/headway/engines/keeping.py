@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 
 from headway.engines.server import EngineState, LanguageServer, ServerLaunch
-from headway.session.ports import SessionContext
 
 _log = logging.getLogger(__name__)
 
@@ -18,13 +17,17 @@ class ServerKeeper:
     Its `asyncio.Task` lives as long as the room that owns this: it is no work, so it is no job of the scheduler.
 
     Args:
+        degraded: Is told the server's name and what is off, or None where it is well.
         wanted: How it would be started now; None where it cannot be or shall not.
     """
 
     def __init__(
-        self, context: SessionContext, server: LanguageServer, wanted: Callable[[], ServerLaunch | None]
+        self,
+        server: LanguageServer,
+        wanted: Callable[[], ServerLaunch | None],
+        degraded: Callable[[str, str | None], None],
     ) -> None:
-        self._context = context
+        self._degraded = degraded
         self._server = server
         self._wanted = wanted
         self._launch: ServerLaunch | None = None
@@ -75,9 +78,9 @@ class ServerKeeper:
     def tell(self) -> None:
         """Say in the session's state whether it is well. To be called when its state has changed."""
         if self._server.state is EngineState.FAILED:
-            self._context.degraded(self._server.name, self._server.message)
+            self._degraded(self._server.name, self._server.message)
         elif self._server.state in (EngineState.READY, EngineState.OFF):
-            self._context.degraded(self._server.name, None)
+            self._degraded(self._server.name, None)
 
     async def _replace(self, previous: asyncio.Task[None], launch: ServerLaunch | None) -> None:
         try:
