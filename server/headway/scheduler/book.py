@@ -134,7 +134,9 @@ class JobBook:
         if impossible is not None:
             raise impossible
         self._next_task = key = self._next_task + 1
-        made = TaskRecord(task, record, key, len(record.tasks), priority, shape)
+        # A lazily fed job lists no tasks, so their number cannot tell them apart.
+        index = len(record.tasks) if record.results is None else key
+        made = TaskRecord(task, record, key, index, priority, shape)
         if task.steps:
             for step in task.steps:
                 self._check_pool(task, pool_of(step.kind, priority), step.kind.value)

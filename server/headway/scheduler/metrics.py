@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from headway.scheduler.alerts import AlertChanged
+from headway.scheduler.alerts import Alert
 from headway.scheduler.measures import SLA_S, Depths, Indicators, LevelMetrics, MetricsSnapshot, Usage
 from headway.scheduler.model import (
     Event,
@@ -124,7 +124,6 @@ class Metrics:
             PausedChanged: self._paused_changed,
             WorkerChanged: self._worker_changed,
             LoopStalled: self._loop_stalled,
-            AlertChanged: self._alert_changed,
         }
 
     def observe(self, event: Event) -> None:
@@ -139,6 +138,11 @@ class Metrics:
         if usage.cores_admitted > 0 and any(self.depths()[0]):
             self._backlog[0] += min(usage.cores_used, usage.cores_admitted)
             self._backlog[1] += usage.cores_admitted
+
+    def alert(self, alert: Alert) -> None:
+        """Count an alert that changed; for whoever judges them."""
+        key = (alert.metric, alert.level.value)
+        self._alerts[key] = self._alerts.get(key, 0) + 1
 
     @property
     def alive(self) -> int:
@@ -305,10 +309,6 @@ class Metrics:
 
     def _loop_stalled(self, event: LoopStalled) -> None:
         self._stalls.add(event.stalled_s)
-
-    def _alert_changed(self, event: AlertChanged) -> None:
-        key = (event.alert.metric, event.alert.level.value)
-        self._alerts[key] = self._alerts.get(key, 0) + 1
 
     def _level(
         self, priority: Priority, now_s: float, depths: Depths, recent: list[int], span_s: float

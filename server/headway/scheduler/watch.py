@@ -92,9 +92,8 @@ class Watch:
         metrics.sample(self._usage())
         self.trace.depths(now_s, *metrics.depths())
         for alert in self.alerts.judge(readings(metrics, now_s), now_s):
-            event = AlertChanged(at_s=now_s, alert=alert)
-            metrics.observe(event)
-            self._emit(event)
+            metrics.alert(alert)
+            self._emit(AlertChanged(at_s=now_s, alert=alert))
 
     def _look(self) -> None:
         self._timer = None

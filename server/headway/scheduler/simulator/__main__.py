@@ -1,0 +1,88 @@
+"""`python -m headway.scheduler.simulator`: virtual days on machines of several sizes, as tables on stdout.
+
+Exit code 1 where the default policy does not keep what it owes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from headway.scheduler.model import Priority
+from headway.scheduler.simulator.days import day, overload, siege
+from headway.scheduler.simulator.drive import Simulation
+from headway.scheduler.simulator.policies import ALONE, OURS, POLICIES
+from headway.scheduler.simulator.report import JUDGED, ClassRow, faults, summary, table
+from headway.scheduler.simulator.work import Request, of_priority
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the comparison and print it; return the exit code."""
+    options = _parser().parse_args(argv)
+    said: list[str] = []
+    for cores in options.cores:
+        for seed in range(options.seed, options.seed + options.days):
+            requests = day(seed, cores, options.hours)
+            title = f"{cores:g} cores, {options.hours:g} hours of work, seed {seed}"
+            said += _compare(title, cores, requests, options.policies, judged=JUDGED)
+        seconds = options.overload
+        title = f"{cores:g} cores, three times the load for {seconds:g} s"
+        requests = overload(options.seed, cores, seconds)
+        said += _compare(title, cores, requests, options.policies, until_s=seconds)
+        title = f"{cores:g} cores, CRITICAL and HIGH without end for {seconds:g} s"
+        requests = siege(options.seed, cores, seconds)
+        said += _compare(title, cores, requests, options.policies, until_s=seconds)
+    for one in said:
+        sys.stdout.write(f"NOT KEPT: {one}\n")
+    if not said:
+        sys.stdout.write("All kept: CRITICAL and HIGH within 5 % of the bound, BATCH at least 5 % of a core.\n")
+    return 1 if said else 0
+
+
+def _compare(
+    title: str,
+    cores: float,
+    requests: list[Request],
+    policies: Sequence[str],
+    *,
+    until_s: float | None = None,
+    judged: Sequence[Priority] = (),
+) -> list[str]:
+    """Print the table of one list of requests; return what the default policy did not keep."""
+    bounds: dict[Priority, ClassRow] = {}
+    for priority in Priority:
+        alone = Simulation(ALONE, cores, of_priority(requests, [priority])).run(until_s)
+        bounds[priority] = summary("bound", alone).classes[priority]
+    found = [summary(name, Simulation(POLICIES[name], cores, requests).run(until_s)) for name in policies]
+    sys.stdout.write(table(title, found, bounds) + "\n\n")
+    sys.stdout.flush()
+    ours = (one for one in found if one.policy == OURS.name)
+    return [f"{title}: {fault}" for one in ours for fault in faults(one, bounds, judged)]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m headway.scheduler.simulator", description=__doc__)
+    parser.add_argument("--cores", type=_numbers, default=[1.0, 2.0, 8.0, 64.0], help="machines: 1,2,8,64")
+    parser.add_argument("--hours", type=float, default=8.0, help="length of a day")
+    parser.add_argument("--days", type=int, default=1, help="days for each machine, each with a seed of its own")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--overload", type=float, default=60.0, help="seconds of it")
+    parser.add_argument("--policies", type=_names, default=list(POLICIES), help=",".join(POLICIES))
+    return parser
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(word) for word in text.split(",")]
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    unknown = [name for name in names if name not in POLICIES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no policy is named {unknown[0]!r}; there are {', '.join(POLICIES)}")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())
