@@ -19,6 +19,7 @@ from headway.lsp.language_requests import LanguageRequests
 from headway.lsp.latency import Latencies
 from headway.lsp.progress import ProgressReporter
 from headway.lsp.queue_state import QueueStateReporter
+from headway.lsp.search_requests import SearchRequests
 from headway.lsp.workspace_sync import WorkspaceSync
 from headway.scheduler import Scheduler
 from headway.session.limits import scheduler_config
@@ -72,6 +73,7 @@ class Assembly:
         LanguageRequests(
             self._session, rooms, client=self._client, capabilities=capabilities, converter=converter
         ).register(connection)
+        SearchRequests(self._session, rooms.searching, capabilities).register(connection)
         WorkspaceSync(self._session, converter, self._pull_settings).register(connection)
         connection.notifications["window/workDoneProgress/cancel"] = self._progress_cancelled
 

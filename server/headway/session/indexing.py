@@ -215,7 +215,7 @@ class Indexing(Room):
         for folder in self._folders.values():
             folder.rescan([""])
 
-    def clear(self) -> None:
+    async def clear_cache(self) -> None:
         """Throw the indexes away and make them anew."""
         for folder in self._folders.values():
             folder.clear()

@@ -7,8 +7,10 @@ from typing import Literal
 
 from headway.session.completing import Completing
 from headway.session.diagnosing import Diagnosing
+from headway.session.indexing import Indexing
 from headway.session.navigating import Navigating
 from headway.session.python_engine import PythonEngine
+from headway.session.searching import Searching
 from headway.session.session import Session
 from headway.session.testing import Testing
 
@@ -20,6 +22,7 @@ class Rooms:
     completing: Completing
     diagnosing: Diagnosing
     navigating: Navigating
+    searching: Searching
 
 
 def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]) -> Rooms:
@@ -33,7 +36,15 @@ def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]
     diagnosing = Diagnosing(session, encoding)
     navigating = Navigating(session, engine)
     testing = Testing(session)
-    session.rooms += [engine, completing, diagnosing, navigating, testing]
+    indexing = Indexing(session)
+    session.rooms += [engine, completing, diagnosing, navigating, testing, indexing]
+    session.index_info = indexing.stats
+    session.job_sources["index"] = indexing
     session.job_sources["analysis"] = diagnosing
     session.job_sources["tests"] = testing
-    return Rooms(completing=completing, diagnosing=diagnosing, navigating=navigating)
+    return Rooms(
+        completing=completing,
+        diagnosing=diagnosing,
+        navigating=navigating,
+        searching=Searching(session, indexing),
+    )

@@ -7,6 +7,7 @@ words only. Broken source is data: what can be understood is returned together w
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -19,7 +20,7 @@ INDEX_VERSION = 1
 
 _MAX_BODY_WORDS = 250
 _MAX_FILE_WORDS = 1_500
-_MAX_SNIPPET_LENGTH = 400
+_MAX_HEAD_LENGTH = 300
 
 LANGUAGES = {
     **dict.fromkeys((".py", ".pyi", ".pyw"), "python"),
@@ -83,8 +84,9 @@ class Definition(NamedTuple):
     end_column: int
     name_line: int
     name_column: int
-    detail: str  # signature, or the assignment
+    detail: str  # signature, or the assignment; of a whole file its first lines
     doc: str
+    wide: Sequence[int] | None = None  # see `Wide`; None where all that stands before is ASCII
 
     @property
     def range(self) -> Range:
@@ -98,6 +100,30 @@ class Definition(NamedTuple):
         return Range(start, Position(self.name_line, self.name_column + len(self.name)))
 
 
+class Wide(NamedTuple):
+    """By how much columns are more in other units than code points, of start, end, start and end of the name.
+
+    Kept with a definition so that its place can be told in any encoding without its file.
+    """
+
+    utf16: tuple[int, int, int, int]
+    utf8: tuple[int, int, int, int]
+
+    @staticmethod
+    def of(prefixes: Sequence[str]) -> Sequence[int] | None:
+        """Return what belongs into `Definition.wide` for what stands before the four places on their lines."""
+        if all(prefix.isascii() for prefix in prefixes):
+            return None
+        utf16 = [sum(c > "\uffff" for c in prefix) for prefix in prefixes]
+        return (*utf16, *(len(prefix.encode("utf-8", "surrogatepass")) - len(prefix) for prefix in prefixes))
+
+    @staticmethod
+    def read(wide: Sequence[int] | None) -> Wide:
+        """Return what `Definition.wide` says."""
+        a, b, c, d, e, f, g, h = wide or (0,) * 8
+        return Wide((a, b, c, d), (e, f, g, h))
+
+
 class Chunk(NamedTuple):
     """A text by which one definition (`ordinal` in `FileIndex.definitions`) is found."""
 
@@ -106,7 +132,6 @@ class Chunk(NamedTuple):
     context: str
     doc: str
     body: str
-    snippet: str
 
 
 class Parsed(NamedTuple):
@@ -189,27 +214,19 @@ def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
 
 def _whole_file(name: str, text: str, kind: SymbolKind, doc: str) -> Definition:
     last = text.rfind("\n") + 1
-    return Definition(name, int(kind), "", 0, 0, text.count("\n"), len(text) - last, 0, 0, "", doc)
+    head = "" if doc else "\n".join(text[:_MAX_HEAD_LENGTH].strip().splitlines()[:3])
+    wide = None if text.isascii() else Wide.of(("", text[last:], "", ""))
+    return Definition(name, int(kind), "", 0, 0, text.count("\n"), len(text) - last, 0, 0, head, doc, wide)
 
 
 def _chunk(ordinal: int, definition: Definition, context: str, body: str) -> Chunk:
-    snippet = f"{definition.detail}\n{definition.doc}".strip() or definition.name
     owner = " ".join(searchable(part) for part in definition.container.split(".") if part)
-    return Chunk(
-        ordinal,
-        searchable(definition.name),
-        f"{owner} {context}",
-        definition.doc,
-        body_words(body, _MAX_BODY_WORDS),
-        snippet[:_MAX_SNIPPET_LENGTH],
-    )
+    words = body_words(body, _MAX_BODY_WORDS)
+    return Chunk(ordinal, searchable(definition.name), f"{owner} {context}", definition.doc, words)
 
 
 def _file_chunk(whole: Definition, context: str, own: str) -> Chunk:
-    snippet = whole.doc or "\n".join(own.strip().splitlines()[:3])
-    return Chunk(
-        0, searchable(whole.name), context, whole.doc, body_words(own, _MAX_FILE_WORDS), snippet[:_MAX_SNIPPET_LENGTH]
-    )
+    return Chunk(0, searchable(whole.name), context, whole.doc, body_words(own, _MAX_FILE_WORDS))
 
 
 def _own_text(text: str, definitions: list[Definition]) -> str:

@@ -13,7 +13,7 @@ from functools import cache
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser
 
-from headway.workspace.index import Definition, Parsed, SymbolKind
+from headway.workspace.index import Definition, Parsed, SymbolKind, Wide
 
 # Generous for the largest file that is indexed at all; beyond it the parser is lost in error recovery.
 _PARSE_LIMIT_S = 5.0
@@ -215,12 +215,18 @@ class _Walk:
         text = self._text(name)
         if not text:
             return
-        line, column = self._point(whole.start_point)
-        end_line, end_column = self._point(whole.end_point)
-        name_line, name_column = self._point(name.start_point)
+        places = (whole.start_point, whole.end_point, name.start_point, name.end_point)
+        (line, column), (end_line, end_column), (name_line, name_column), _ = places
+        wide = None
+        if self._lines is not None:
+            # Columns are bytes here and code points in the index.
+            prefixes = [self._before(*place) for place in places]
+            column, end_column, name_column, _ = map(len, prefixes)
+            wide = Wide.of(prefixes)
         self.definitions.append(
             Definition(
-                text, int(kind), container, line, column, end_line, end_column, name_line, name_column, detail, doc
+                *(text, int(kind), container, line, column, end_line, end_column, name_line, name_column),
+                *(detail, doc, wide),
             )
         )
         self.bodies.append(body)
@@ -228,10 +234,8 @@ class _Walk:
     def _text(self, node: Node) -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def _point(self, point: tuple[int, int]) -> tuple[int, int]:
-        """Turn a column in bytes into one in code points."""
-        row, column = point
-        if self._lines is None or column == 0:
-            return row, column
+    def _before(self, row: int, column: int) -> str:
+        """Return what stands before a place on its line."""
+        assert self._lines is not None
         start = self._lines[row]
-        return row, len(self._source[start : start + column].decode("utf-8", "replace"))
+        return self._source[start : start + column].decode("utf-8", "replace")

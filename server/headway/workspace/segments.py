@@ -48,6 +48,7 @@ class Symbol:
     path: str
     range: Range
     selection_range: Range
+    wide: Sequence[int] | None = None  # see `index.Wide`
 
 
 class Segment:
@@ -63,6 +64,7 @@ class Segment:
         "_names",
         "_places",
         "_starts_hump",
+        "_wide",
         "container_of",
         "file_ids",
         "kind_of",
@@ -101,6 +103,7 @@ class Segment:
         self._file_of = array("I", (row[2] for row in rows))
         self.kind_of = bytes(row[3].kind for row in rows)
         self._places = array("I", (place for row in rows for place in row[3][3:9]))
+        self._wide = {at: tuple(row[3].wide) for at, row in enumerate(rows) if row[3].wide is not None}
         self._letters = _letter_sets(name.lower() for name in names)
         self._starts_hump = _letter_sets("".join(p[0] for p in split_identifier(name) if p) for name in names)
 
@@ -183,6 +186,7 @@ class Segment:
             path=self.paths[self._file_of[row]],
             range=Range(Position(line, column), Position(end_line, end_column)),
             selection_range=Range(Position(name_line, name_column), Position(name_line, name_column + len(name))),
+            wide=self._wide.get(row),
         )
 
     # ---- finding names ----

@@ -43,7 +43,7 @@ CREATE TABLE files (
 );
 CREATE INDEX files_by_stamp ON files (stamp);
 CREATE VIRTUAL TABLE chunks USING fts5(
-    name, context, doc, body, snippet UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2'
+    name, context, doc, body, tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
 
@@ -76,8 +76,6 @@ class TextHit(NamedTuple):
 
     path: str
     definition: Definition
-    ordinal: int
-    snippet: str
     rank: float
 
 
@@ -248,38 +246,29 @@ class Store:
             return []
         terms = [f'"{word}"' for word in words]
         terms.append(f'"{words[-1]}"*')
-        sql = (
-            "SELECT rowid, snippet, bm25(chunks, " + _WEIGHTS + ") AS r FROM chunks WHERE chunks MATCH ? "
-            "ORDER BY r LIMIT ?"
-        )
+        sql = "SELECT rowid, bm25(chunks, " + _WEIGHTS + ") AS r FROM chunks WHERE chunks MATCH ? ORDER BY r LIMIT ?"
         hits: list[TextHit] = []
         with translated(self.path):
             rows = self._db.execute(sql, (" OR ".join(terms), limit if accepts is None else 50 * limit))
             files: dict[int, tuple[str, list[Definition]] | None] = {}
-            for rowid, snippet, rank in rows:
+            for rowid, rank in rows:
                 file_id, ordinal = rowid >> _ORDINAL_BITS, rowid & (1 << _ORDINAL_BITS) - 1
                 if file_id not in files:
                     files[file_id] = self._file(file_id, accepts)
                 file = files[file_id]
                 if file is not None and ordinal < len(file[1]):
-                    hits.append(TextHit(file[0], file[1][ordinal], ordinal, snippet, rank))
+                    hits.append(TextHit(file[0], file[1][ordinal], rank))
                 if len(hits) >= limit:
                     break
             rows.close()
         return hits
 
-    def snippets(self, places: Collection[tuple[str, int]]) -> dict[tuple[str, int], str]:
-        """Return the stored snippets of definitions, by path and ordinal."""
-        found = {}
+    def definitions(self, paths: Iterable[str]) -> dict[str, list[Definition]]:
+        """Return the definitions of those of some files that are indexed."""
         with translated(self.path):
-            for path, ordinal in places:
-                row = self._db.execute(
-                    "SELECT snippet FROM chunks WHERE rowid = (SELECT id FROM files WHERE path = ?) << ? | ?",
-                    (path, _ORDINAL_BITS, ordinal),
-                ).fetchone()
-                if row is not None:
-                    found[path, ordinal] = row[0]
-        return found
+            select = "SELECT definitions FROM files WHERE path = ? AND skipped IS NULL"
+            rows = ((path, self._db.execute(select, (path,)).fetchone()) for path in dict.fromkeys(paths))
+            return {path: unpack_definitions(row[0]) for path, row in rows if row is not None}
 
     def _file(self, file_id: int, accepts: Callable[[str], bool] | None) -> tuple[str, list[Definition]] | None:
         row = self._db.execute("SELECT path, definitions FROM files WHERE id = ?", (file_id,)).fetchone()
@@ -344,7 +333,7 @@ class Store:
         cursor = self._db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         file_id = cursor.lastrowid or 0
         self._db.executemany(
-            "INSERT INTO chunks (rowid, name, context, doc, body, snippet) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO chunks (rowid, name, context, doc, body) VALUES (?, ?, ?, ?, ?)",
             ((file_id << _ORDINAL_BITS | chunk[0], *chunk[1:]) for chunk in record.chunks),
         )
         _count(totals, 1, record.skipped, len(record.definitions), len(record.chunks))

@@ -47,11 +47,11 @@ def path_to_uri(path: str, *, windows: bool = _WINDOWS) -> str:
         path = path.replace("\\", "/")
         drive = _DRIVE.match(path)
         if drive:
-            return f"file:///{drive.group(1).lower()}%3A{_quoted(path[drive.end() :])}"
+            return f"file:///{drive.group(1).lower()}%3A{quoted_path(path[drive.end() :])}"
     if path.startswith("//") and not path.startswith("///"):
         host, _, tail = path[2:].partition("/")
-        return f"file://{quote(host)}/{_quoted(tail)}"
-    return f"file://{_quoted(path)}"
+        return f"file://{quote(host)}/{quoted_path(tail)}"
+    return f"file://{quoted_path(path)}"
 
 
 def identity(uri: str, *, windows: bool = _WINDOWS) -> str:
@@ -74,5 +74,6 @@ def path_identity(path: str, *, windows: bool = _WINDOWS) -> str:
     return ntpath.normcase(ntpath.normpath(path)) if windows else posixpath.normpath(path)
 
 
-def _quoted(path: str) -> str:
+def quoted_path(path: str) -> str:
+    """Return a path with slashes as it stands in a URI."""
     return quote(path.encode("utf-8", "surrogateescape"), safe="/-._~!$&'()*+,;=@")

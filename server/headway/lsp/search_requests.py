@@ -1,0 +1,167 @@
+"""The handlers of search and of symbols: decode, call the session, encode."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final
+
+from headway.features.symbols import Outline
+from headway.lsp import protocol as wire
+from headway.lsp.capabilities import ClientCapabilities
+from headway.lsp.connection import Connection
+from headway.lsp.convert import Json
+from headway.lsp.errors import INVALID_PARAMS, RpcError
+from headway.lsp.headway_requests import progress_token
+from headway.lsp.negotiation import Encoding
+from headway.session.arguments import Arguments
+from headway.session.searching import MOST_HITS, Searching, SearchQuery
+from headway.session.session import Session
+from headway.workspace.index import Wide
+from headway.workspace.text import Range
+from headway.workspace.uris import path_identity, path_to_uri, quoted_path
+
+# SymbolKind of the protocol, by number.
+_KINDS: Final = (
+    *("File", "Module", "Namespace", "Package", "Class", "Method", "Property", "Field", "Constructor", "Enum"),
+    *("Interface", "Function", "Variable", "Constant", "String", "Number", "Boolean", "Array", "Object", "Key"),
+    *("Null", "EnumMember", "Struct", "Event", "Operator", "TypeParameter"),
+)
+_KIND_NUMBERS: Final = {name: number for number, name in enumerate(_KINDS, 1)}
+_DEFAULT_LIMIT: Final = 20
+
+
+class SearchRequests:
+    """Handlers of one session's searches."""
+
+    def __init__(self, session: Session, searching: Searching, capabilities: ClientCapabilities) -> None:
+        self._session = session
+        self._searching = searching
+        self._encoding = capabilities.encoding
+        self._hierarchical = capabilities.hierarchical_symbols
+
+    def register(self, connection: Connection) -> None:
+        """Make these the handlers of a connection."""
+        connection.requests.update(
+            {
+                wire.SEARCH: self.search,
+                "workspace/symbol": self.workspace_symbols,
+                "textDocument/documentSymbol": self.document_symbols,
+            }
+        )
+
+    def search(self, params: object) -> Coroutine[Any, Any, wire.SearchResult]:
+        read = Arguments(params)
+        progress_token(read, "partialResultToken")  # Hits come in one piece: there are few of them.
+        kinds = read.texts("kinds", most=len(_KINDS))
+        unknown = [kind for kind in kinds if kind not in _KIND_NUMBERS]
+        if unknown:
+            raise RpcError(INVALID_PARAMS, f"kinds: {unknown[0][:60]!r} is none of {', '.join(_KINDS)}")
+        query = SearchQuery(
+            text=read.text("query"),
+            limit=min(read.integer("limit", _DEFAULT_LIMIT), MOST_HITS),
+            path=read.optional_text("path"),
+            kinds=frozenset(_KIND_NUMBERS[kind] for kind in kinds),
+        )
+        return self._search(query)
+
+    async def _search(self, query: SearchQuery) -> wire.SearchResult:
+        answer = await self._searching.search(query)
+        hits: list[wire.SearchHit] = [
+            {
+                "uri": self._uri(hit.path),
+                "range": self._ranges(hit.range, hit.selection_range, hit.wide)[0],
+                "selectionRange": self._ranges(hit.range, hit.selection_range, hit.wide)[1],
+                "name": hit.name,
+                "kind": _KINDS[hit.kind - 1],
+                "container": hit.container or None,
+                "score": hit.score,
+                "snippet": hit.snippet,
+                "why": hit.why,
+            }
+            for hit in answer.hits
+        ]
+        return {"hits": hits, "state": answer.state, "coverage": answer.coverage}
+
+    def workspace_symbols(self, params: object) -> Coroutine[Any, Any, Sequence[Json]]:
+        return self._symbols(Arguments(params).text("query"))
+
+    async def _symbols(self, query: str) -> Sequence[Json]:
+        return [
+            {
+                "name": found.symbol.name,
+                "kind": found.symbol.kind,
+                "containerName": found.symbol.container or found.module,
+                "location": {
+                    "uri": self._uri(found.path),
+                    "range": self._ranges(found.symbol.range, found.symbol.selection_range, found.symbol.wide)[1],
+                },
+            }
+            for found in await self._searching.workspace_symbols(query)
+        ]
+
+    def document_symbols(self, params: object) -> Coroutine[Any, Any, Sequence[Json]]:
+        return self._outline(Arguments(params).inner("textDocument").text("uri"))
+
+    async def _outline(self, uri: str) -> Sequence[Json]:
+        found = await self._searching.document_symbols(uri)
+        if self._hierarchical:
+            return [self._symbol(outline) for outline in found]
+        return self._flat(found, uri)
+
+    def _symbol(self, outline: Outline) -> Json:
+        definition = outline.definition
+        whole, name = self._ranges(definition.range, definition.selection_range, definition.wide)
+        return {
+            "name": definition.name,
+            "kind": definition.kind,
+            "detail": definition.detail,
+            "range": whole,
+            "selectionRange": name,
+            "children": [self._symbol(child) for child in outline.children],
+        }
+
+    def _flat(self, outlines: Sequence[Outline], uri: str) -> list[Json]:
+        flat: list[Json] = []
+        waiting = list(reversed(outlines))
+        while waiting:
+            outline = waiting.pop()
+            definition = outline.definition
+            whole, _ = self._ranges(definition.range, definition.selection_range, definition.wide)
+            flat.append(
+                {
+                    "name": definition.name,
+                    "kind": definition.kind,
+                    "containerName": definition.container,
+                    "location": {"uri": uri, "range": whole},
+                }
+            )
+            waiting += reversed(outline.children)
+        return flat
+
+    # ---- places -----------------------------------------------------------------------------------------------------
+
+    def _uri(self, path: str) -> str:
+        """Return the URI of a file as the client would spell it: of an open document as it did."""
+        document = self._session.documents.at_path(path_identity(path))
+        if document is not None:
+            return document.uri
+        for folder in self._session.folders:
+            root = f"{folder.path}/" if folder.path is not None else ""
+            if root and path.startswith(root):
+                return f"{folder.uri.rstrip('/')}/{quoted_path(path[len(root) :])}"
+        return path_to_uri(path)
+
+    def _ranges(self, whole: Range, name: Range, wide: Sequence[int] | None) -> tuple[Json, Json]:
+        """Return two ranges in the client's encoding; where their text is not at hand, `wide` says what is needed."""
+        more: Sequence[int] = (0, 0, 0, 0)
+        if wide is not None and self._encoding is not Encoding.UTF32:
+            read = Wide.read(wide)
+            more = read.utf16 if self._encoding is Encoding.UTF16 else read.utf8
+        return _range(whole, more[0], more[1]), _range(name, more[2], more[3])
+
+
+def _range(range_: Range, more_at_start: int, more_at_end: int) -> Json:
+    return {
+        "start": {"line": range_.start.line, "character": range_.start.column + more_at_start},
+        "end": {"line": range_.end.line, "character": range_.end.column + more_at_end},
+    }
