@@ -81,13 +81,12 @@ function download(root, target, tags, python, pip) {
 function buildOwn(root, wheels, pip) {
   const copy = mkdtempSync(join(tmpdir(), "headway-wheel-"));
   try {
-    for (const name of ["pyproject.toml", "README.md", "LICENSE"]) {
-      cpSync(join(root, name), join(copy, name));
+    for (const name of ["pyproject.toml", "README.md", "LICENSE", "bin", "server"]) {
+      cpSync(join(root, name), join(copy, name), {
+        recursive: true,
+        filter: (path) => !/(__pycache__|\.egg-info)$/.test(path),
+      });
     }
-    cpSync(join(root, "server"), join(copy, "server"), {
-      recursive: true,
-      filter: (path) => !/(__pycache__|\.egg-info)$/.test(path),
-    });
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, copy);
   } finally {
     rmSync(copy, { recursive: true, force: true });

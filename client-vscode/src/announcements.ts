@@ -17,7 +17,8 @@ export function activate(context: Context): vscode.Disposable {
     if (problem === undefined) {
       return;
     }
-    const key = phase.kind === "failed" && problem.kind === "keepsStopping" ? "gaveUp" : JSON.stringify({ ...problem, times: 0 });
+    // That it keeps ending is one problem, however often and with whatever words.
+    const key = problem.kind === "keepsStopping" ? problem.kind : JSON.stringify(problem);
     if (!told.has(key)) {
       told.add(key);
       void tell(context, problem);

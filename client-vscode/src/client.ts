@@ -13,6 +13,8 @@ import { chosenInterpreter } from "./pythonextension";
 export class NotRunningError extends Error {}
 
 const START_LIMIT_MS = 60_000;
+/** A server that ends this soon may lack a part of its environment. */
+const SHORT_MS = 5000;
 
 /** A run, or the way to one. Replaced as a whole, so that a late answer of an old one changes nothing. */
 interface Attempt {
@@ -196,7 +198,7 @@ export class Sidecar implements vscode.Disposable {
     }
     this.enter({ kind: "waiting", delayMs: verdict.delayMs, failures: verdict.failures, detail });
     this.wait = setTimeout(() => void this.launch(), verdict.delayMs);
-    this.suspicious = attempt.servingSinceMs === undefined && verdict.failures % 3 === 2;
+    this.suspicious = ranMs < SHORT_MS && verdict.failures % 3 === 2;
   }
 
   private fail(attempt: Attempt, problem: Problem): void {

@@ -66,7 +66,9 @@ export class Connection implements vscode.Disposable {
     this.serverLog = new ServerLog(log, process.stderr);
     this.ended = new Promise((resolve) => {
       process.once("error", (error) => resolve({ detail: error.message }));
-      process.once("close", (code, signal) => resolve({ detail: this.epitaph(code, signal) }));
+      process.once("close", (code, signal) => {
+        void this.serverLog.whole.then(() => resolve({ detail: this.epitaph(code, signal) }));
+      });
     });
   }
 
@@ -135,7 +137,7 @@ export class Connection implements vscode.Disposable {
   private epitaph(code: number | null, signal: NodeJS.Signals | null): string {
     const how = signal === null ? `exit code ${code ?? "unknown"}` : `signal ${signal}`;
     const words = this.serverLog.lastWords();
-    return words === undefined || signal !== null ? how : `${how}, ${words}`;
+    return words === undefined || signal !== null ? how : `${words} (${how})`;
   }
 }
 

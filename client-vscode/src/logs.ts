@@ -3,9 +3,12 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import * as vscode from "vscode";
 import { readConfig } from "./config";
+import { lastWords } from "./lastwords";
 
 /** Writes a line of the server's stderr at the level that it names; lines without one continue the line before. */
 export class ServerLog {
+  /** Resolves when all that was written has been read. */
+  readonly whole: Promise<void>;
   private level = "INFO";
   private readonly tail: string[] = [];
 
@@ -13,12 +16,14 @@ export class ServerLog {
     private readonly channel: vscode.LogOutputChannel,
     input: Readable,
   ) {
-    createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }).on("line", (line) => this.write(line));
+    const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+    lines.on("line", (line) => this.write(line));
+    this.whole = new Promise((resolve) => lines.once("close", resolve));
   }
 
-  /** The last line that tells something, for messages about the end of the server. */
+  /** What tells most about the end of the server, if it said anything of the kind. */
   lastWords(): string | undefined {
-    return this.tail.findLast((line) => /^\S*(Error|Exception)\b|\b(ERROR|CRITICAL)\b/.test(line)) ?? this.tail.at(-1);
+    return lastWords(this.tail);
   }
 
   private write(line: string): void {

@@ -24,7 +24,7 @@ function choices(context: Context, input: StatusInput): Choice[] {
   const { phase } = input;
   if (phase.kind === "failed") {
     offered.push(separator(t("To mend it")));
-    for (const remedy of remedies(phase.problem)) {
+    for (const remedy of remedies(phase.problem).filter((remedy) => remedy !== "showLog")) {
       offered.push({ label: `$(lightbulb) ${remedyText(remedy, t)}`, run: () => carryOut(context, remedy) });
     }
   }
@@ -34,7 +34,7 @@ function choices(context: Context, input: StatusInput): Choice[] {
   offered.push(
     separator(t("Server")),
     command("headway.showLog", "$(output)", t("Show Log")),
-    phase.kind === "stopped"
+    phase.kind === "stopped" || phase.kind === "failed"
       ? command("headway.restart", "$(debug-start)", t("Start Server"))
       : command("headway.restart", "$(debug-restart)", t("Restart Server")),
   );
