@@ -11,7 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from headway.scheduler.core import SchedulerCore
 from headway.scheduler.executors.base import Executors, Running, StepResult
@@ -41,6 +41,7 @@ from headway.scheduler.stimuli import (
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Subscriber = Callable[[Event], None]
 
 
@@ -245,6 +246,15 @@ class Engine:
         # As with subscribers: foreign code, and the job has ended whatever it does.
         except Exception:
             _log.exception("callback %s failed at the end of job %s", _name_of(callback), outcome.job_id)
+
+    def call(self, call: Callable[[], T], what: str) -> T | None:
+        """Call foreign code that makes something; None where it fails, which is logged as the failure of `what`."""
+        try:
+            return call()
+        # Foreign code again: what it was to make is missing, and nothing else.
+        except Exception:
+            _log.exception("%s failed", what)
+            return None
 
     def _call_fallback(self, command: CallFallback) -> None:
         value: Any = None

@@ -14,7 +14,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +36,8 @@ BATCH_S = 0.05
 MOST_IN_BATCH = 500
 PRUNE_EVERY = 50  # records
 DEFAULT_LIMITS = HistoryLimits()
+
+_MOST_ARGS_BYTES = 2**20
 
 T = TypeVar("T")
 
@@ -96,13 +98,17 @@ class History:
         """Keep a finished job. Values of its tasks must not be changed afterwards."""
         self._put(lambda store: store.add_finished(job))
 
+    def can_keep(self, args: Mapping[str, Any]) -> bool:
+        """Whether a durable job's arguments are JSON values of a size that is kept."""
+        return storable(dict(args), _MOST_ARGS_BYTES) is not None
+
     def submitted(self, job: DurableJob) -> None:
         """Note a durable job.
 
         Raises:
             ValueError: its arguments are no JSON values, so it could not be made anew.
         """
-        args = storable(dict(job.args), 2**20)
+        args = storable(dict(job.args), _MOST_ARGS_BYTES)
         if args is None:
             raise ValueError(
                 f"durable_args of job {job.job_id!r} must be JSON values of at most 1 MiB, so that its factory "
@@ -136,11 +142,23 @@ class History:
         """Return the durable jobs that have not ended, oldest first."""
         return await self._read(lambda store: store.unfinished())
 
+    def when_unfinished(self, callback: Callable[[list[UnfinishedJob]], None]) -> None:
+        """Call back on the loop with the durable jobs that have not ended, once they are read."""
+
+        def read(answer: asyncio.Future[list[UnfinishedJob]]) -> None:
+            if not answer.cancelled() and answer.exception() is None:
+                callback(answer.result())
+
+        self._ask(lambda store: store.unfinished()).add_done_callback(read)
+
     async def flush(self) -> None:
         """Return when all that was given before is on disk."""
         await self._read(lambda store: None)
 
     async def _read(self, ask: Callable[[HistoryStore], T]) -> T:
+        return await self._ask(ask)
+
+    def _ask(self, ask: Callable[[HistoryStore], T]) -> asyncio.Future[T]:
         if self._thread is None:
             raise RuntimeError("history is not open: call start first, and close last")
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -148,7 +166,7 @@ class History:
         self._inbox.put(_Read(ask, answer))
         if self._ended.done():
             self._cancel_reads()
-        return await asyncio.wrap_future(answer)
+        return asyncio.wrap_future(answer)
 
     def _put(self, write: _Write) -> None:
         if self._inbox.qsize() < self._limits.max_pending:

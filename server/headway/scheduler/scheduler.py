@@ -8,18 +8,17 @@ import dataclasses
 import random
 import time
 import uuid
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from headway.scheduler.alerts import Alerts
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.core import SchedulerCore
 from headway.scheduler.engine import Engine
 from headway.scheduler.errors import NotRetryableError, SchedulerClosedError, SubmissionError
-from headway.scheduler.executors.base import ROLES, Executors, Machine, MachineReport
+from headway.scheduler.executors.base import NOTHING, ROLES, Executors, Machine, MachineReport
 from headway.scheduler.handle import JobHandle
-from headway.scheduler.measures import Usage
 from headway.scheduler.metrics import Metrics
 from headway.scheduler.model import (
     Event,
@@ -35,6 +34,7 @@ from headway.scheduler.model import (
     TaskKind,
     TimeoutPolicy,
 )
+from headway.scheduler.observing import Observing
 from headway.scheduler.records import JOB_ENDED
 from headway.scheduler.stimuli import (
     Closing,
@@ -50,7 +50,10 @@ from headway.scheduler.stimuli import (
 from headway.scheduler.strategies import BACKGROUND, DEFAULT, Strategy
 from headway.scheduler.trace import Trace
 from headway.scheduler.views import job_view, snapshot
-from headway.scheduler.watch import Watch
+
+if TYPE_CHECKING:
+    from headway.scheduler.durable import Factory
+    from headway.scheduler.history import History
 
 # What a coroutine takes that mostly waits; computing belongs into a worker process.
 LIGHT = Requirement(cpu_cores=0.05, memory_mb=1.0)
@@ -66,6 +69,8 @@ class Scheduler:
         machine: What there is and how pressed it is; None: this machine, sampled about once a second.
         strategy: Order and shares by priority.
         draw: Uniform samples in [0, 1), for the jitter of retries.
+        history: Where finished jobs are kept and durable ones resumed from; started and closed with the scheduler.
+        factories: Make durable jobs anew after a restart, by the name in `Job.durable`.
     """
 
     def __init__(
@@ -76,6 +81,8 @@ class Scheduler:
         machine: Machine | None = None,
         strategy: Strategy = DEFAULT,
         draw: Callable[[], float] = random.random,
+        history: History | None = None,
+        factories: Mapping[str, Factory] = NOTHING,
     ) -> None:
         self.config = config
         self._machine = _this_machine() if machine is None else machine
@@ -96,7 +103,8 @@ class Scheduler:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._next_ticket = 0
-        self._watch: Watch | None = None
+        self.history = history
+        self._observing = Observing(self._core, self._engine, history, factories, self.wall_ms, self.submit)
 
     # ---- life -------------------------------------------------------------------------------------------------------
 
@@ -118,8 +126,7 @@ class Scheduler:
             await executor.start(self._engine.emit)
         await self._machine.start(self._sampled)
         self._loop = loop
-        if self.config.watch:
-            self._watching()
+        self._observing.start(self.config.watch)
 
     async def close(self, grace_s: float = 1.0) -> None:
         """Cancel all jobs, give them `grace_s` to end, and end all workers. Closing again does nothing."""
@@ -128,14 +135,14 @@ class Scheduler:
         self._closed = True
         if self._loop is None:
             return
+        self._observing.closing()
         self._engine.handle(Closing("the scheduler was closed"))
         await self._engine.drained(grace_s)
         await self._machine.close()
         executors = (self._executors.process, self._executors.thread, self._executors.loop)
         await asyncio.gather(*(executor.close(grace_s) for executor in executors))
-        if self._watch is not None:
-            self._watch.close()
         await self._engine.close()
+        await self._observing.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -261,6 +268,7 @@ class Scheduler:
         if self._loop is None or self._closed:
             raise SchedulerClosedError
         engine = self._engine
+        self._observing.check(jobs)
         first = self._next_ticket
         self._next_ticket = end = first + len(jobs)
         handles: list[JobHandle] = []
@@ -273,6 +281,7 @@ class Scheduler:
             for ticket in range(first, end):
                 engine.waiters.pop(ticket, None)
             raise
+        self._observing.submitted(jobs, handles)
         return handles
 
     # ---- steering ---------------------------------------------------------------------------------------------------
@@ -350,39 +359,15 @@ class Scheduler:
 
     @property
     def metrics(self) -> Metrics:
-        return self._watching().metrics
+        return self._observing.watch().metrics
 
     @property
     def trace(self) -> Trace:
-        return self._watching().trace
+        return self._observing.watch().trace
 
     @property
     def alerts(self) -> Alerts:
-        return self._watching().alerts
-
-    def _watching(self) -> Watch:
-        if self._watch is None:
-            engine = self._engine
-            self._watch = Watch(
-                clock=engine.now_s,
-                call_later=engine.call_later,
-                depths=lambda: (self._core.flow.queued, self._core.flow.running),
-                usage=self._usage,
-                emit=engine.emit,
-            )
-            engine.subscribe(self._watch.observe)
-        return self._watch
-
-    def _usage(self) -> Usage:
-        pressure = self._core.pressure
-        cores = self._core.quota.views()["cpuCores"]
-        return Usage(
-            cpu=pressure.cpu,
-            memory=pressure.memory,
-            gpu=pressure.gpu,
-            cores_used=cores.used,
-            cores_admitted=cores.total - cores.reserved,
-        )
+        return self._observing.watch().alerts
 
     def _sampled(self, report: MachineReport) -> None:
         self._engine.handle(MachineSampled(report))
