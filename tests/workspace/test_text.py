@@ -13,8 +13,6 @@ from headway.workspace.text import Edit, Position, Range, Text
 
 _ATOMS = ["\n", "\r", "\r\n", "a", "bc", "é", "😀", "\u2028", "\x0c"]
 PIECES = st.lists(st.sampled_from(_ATOMS), max_size=40).map("".join)
-    "".join
-)
 POSITIONS = st.builds(Position, st.integers(-1, 12), st.integers(-1, 8))
 EDITS = st.builds(Edit, st.one_of(st.none(), st.builds(Range, POSITIONS, POSITIONS)), PIECES)
 

@@ -158,6 +158,8 @@ class Indexing(Room):
 
     def _changed(self) -> None:
         self._view = None
+        if not self._started:
+            return
         messages = dict.fromkeys(folder.message for folder in self._folders.values() if folder.message)
         self._context.degraded("index", " ".join(messages) or None)
         self._on_change()

@@ -201,7 +201,8 @@ def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
         for ordinal, (definition, body) in enumerate(zip(parsed.definitions, parsed.bodies, strict=True))
         if body
     ]
-    own = _own_text(text, parsed.definitions) if parsed.definitions else text
+    with_chunk = [definition for definition, body in zip(parsed.definitions, parsed.bodies, strict=True) if body]
+    own = _own_text(text, with_chunk) if with_chunk else text
     chunks.insert(0, _file_chunk(whole, context, own))
     return FileIndex(
         language=language,
@@ -230,7 +231,7 @@ def _file_chunk(whole: Definition, context: str, own: str) -> Chunk:
 
 
 def _own_text(text: str, definitions: list[Definition]) -> str:
-    """Return the lines that belong to no definition."""
+    """Return the lines that belong to none of these definitions."""
     lines = text.split("\n")
     kept = []
     at = 0

@@ -286,3 +286,8 @@ def _is_text(path: str) -> bool:
 def is_in_foreign_folder(path: str) -> bool:
     """Return whether a relative path lies in, or is, a folder that is left out by its name."""
     return not _SKIPPED_FOLDERS.isdisjoint(path.split("/"))
+
+
+def decides_what_belongs(path: str) -> bool:
+    """Return whether a change of a file (its path relative to the folder) may change which files are listed."""
+    return path.rpartition("/")[2] in (".gitignore", ".gitmodules") or path == ".git/info/exclude"

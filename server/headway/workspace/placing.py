@@ -142,12 +142,13 @@ def _remove(path: str) -> None:
     for name in (path, path + "-wal", path + "-shm"):
         if os.path.isdir(name) and not os.path.islink(name):
             shutil.rmtree(name, ignore_errors=True)
-        else:
-            with contextlib.suppress(FileNotFoundError):
-                try:
-                    os.unlink(name)
-                except OSError as error:
-                    raise StoreUnusableError(name, error.strerror or str(error)) from error
+            continue
+        try:
+            os.unlink(name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise StoreUnusableError(name, error.strerror or str(error)) from error
 
 
 def remove_temporary(folder: str) -> None:

@@ -118,6 +118,8 @@ class Store:
             self._db = connect(path)
             try:
                 found = self._meta("fingerprint")
+                for table in ("files", "chunks"):
+                    self._db.execute(f"SELECT 1 FROM {table} LIMIT 0")
                 if readonly:
                     self._db.execute("PRAGMA query_only = 1")
             except BaseException:

@@ -1,0 +1,209 @@
+"""What the jobs of a folder's index are made of: tasks, one after another, and what is told of their results.
+
+Each source here is the `tasks` of a job: it gives a task, waits for what becomes of it, and tells its `Owner`. A task
+that fails, is too slow, or whose process dies has no value; the source decides what that means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final, Protocol
+
+from headway.scheduler import current_step
+from headway.scheduler.model import OnStepFailure, Requirement, Step, StepKind, Task
+from headway.session.git_lists import git_lists
+from headway.session.index_work import Work, WorkList, work_of
+from headway.workspace import indexer, planning
+from headway.workspace.indexer import Indexed, Loaded
+from headway.workspace.opened import FolderSpec, Trouble
+from headway.workspace.placing import Placed
+from headway.workspace.planning import Plan
+from headway.workspace.segments import Segment
+from headway.workspace.store import StoreStats
+
+_COST: Final = Requirement(cpu_cores=1.0, memory_mb=300)
+_LIGHT: Final = Requirement(cpu_cores=0.1, memory_mb=16)
+_STEP_LIMIT_S: Final = 60.0
+_LOADED_SYMBOLS: Final = 20_000
+
+
+class Owner(Protocol):
+    """Who is told what came of the tasks; on the loop."""
+
+    def placed(self, placed: Placed | None) -> None:
+        """The index has a place; None: it could not be opened."""
+
+    def loaded(self, segment: Segment, *, repacked: bool) -> None:
+        """A part of the stored index is here."""
+
+    def measured(self, stats: StoreStats) -> None:
+        """The size of the stored index."""
+
+    def cleared(self) -> None:
+        """The index is empty."""
+
+    def planned(self, plan: Plan | None, suspects: Sequence[str]) -> None:
+        """The folder was compared with the index; None: it could not be."""
+
+    def indexed(self, paths: Sequence[str], result: Indexed) -> None:
+        """Some files are indexed, or forgotten."""
+
+    def left_out(self, path: str) -> None:
+        """A file was given up."""
+
+    def waits(self, reason: str) -> None:
+        """Somebody else holds the lock of the index."""
+
+    def broke(self, trouble: Trouble, reason: str) -> None:
+        """The index cannot be used as it is."""
+
+
+def asking(
+    name: str,
+    call: Callable[..., Any],
+    *args: Any,
+    kind: StepKind = StepKind.PROCESS,
+    take: Callable[[Any], None] | None = None,
+    weight: float = 0.0,
+) -> tuple[Task, asyncio.Future[Any]]:
+    """Return a task and the future of what its call gives: None where it failed, was too slow, or its process died.
+
+    `take` is called with the same, on the loop.
+    """
+    answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def adopt() -> None:
+        value = current_step().previous.get("work")
+        if take is not None:
+            take(value)
+        if not answer.done():
+            answer.set_result(value)
+
+    work = Step(name="work", call=call, args=args, kind=kind, timeout_s=_STEP_LIMIT_S, on_failure=OnStepFailure.SKIP)
+    task = Task(
+        name=name,
+        steps=(work, Step(name="adopt", call=adopt, kind=StepKind.SYNC)),
+        requirement=_COST if kind is StepKind.PROCESS else _LIGHT,
+        weight=weight,
+    )
+    return task, answer
+
+
+async def opening(owner: Owner, cache_dir: str, root: str, name: str) -> AsyncIterator[Task]:
+    """Find a place for the index."""
+    task, answer = asking(f"open the index of {name}", indexer.open_place, cache_dir, root)
+    yield task
+    owner.placed(await answer)
+
+
+async def loading(owner: Owner, spec: FolderSpec, *, repacked: bool) -> AsyncIterator[Task]:
+    """Load what is stored, part by part."""
+    after = 0
+    while True:
+        task, answer = asking(f"load the index from {after}", indexer.load, spec, after, _LOADED_SYMBOLS)
+        yield task
+        loaded: Loaded | None = await answer
+        if loaded is None or loaded.trouble is not None:
+            owner.broke("damaged", "it could not be loaded") if loaded is None else owner.broke(
+                loaded.trouble or "damaged", loaded.reason
+            )
+            return
+        if loaded.segment is None:
+            break
+        owner.loaded(Segment.unpack(loaded.segment), repacked=repacked)
+        after = loaded.last_file_id
+    task, answer = asking("measure the index", indexer.measure, spec)
+    yield task
+    stats: StoreStats | None = await answer
+    if stats is not None:
+        owner.measured(stats)
+
+
+async def clearing(owner: Owner, spec: FolderSpec, name: str) -> AsyncIterator[Task]:
+    """Throw the stored index away."""
+    task, answer = asking(f"clear the index of {name}", indexer.clear, spec)
+    yield task
+    trouble: Trouble | None = await answer
+    owner.cleared()
+    if trouble is not None:
+        owner.broke(trouble, "it could not be cleared")
+
+
+async def scanning(
+    owner: Owner,
+    spec: FolderSpec,
+    name: str,
+    folders: Sequence[str],
+    opened: Callable[[], Sequence[str]],
+    suspects: Sequence[str],
+    globs: Sequence[str] = (),
+) -> AsyncIterator[Task]:
+    """List the folder and compare it with the index; see `planning.plan`."""
+    task, answer = asking(f"list {name}", git_lists, spec.root, folders, kind=StepKind.ASYNC)
+    yield task
+    lists = await answer
+    arguments = (spec, lists, tuple(opened()), tuple(suspects), tuple(globs))
+    task, answer = asking(f"compare {name}", planning.plan, *arguments)
+    yield task
+    plan: Plan | None = await answer
+    if plan is not None and plan.trouble is not None:
+        owner.broke(plan.trouble, plan.reason)
+    else:
+        owner.planned(plan, suspects)
+
+
+async def working(
+    owner: Owner, spec: FolderSpec, plan: Plan, delays_s: Sequence[float], is_current: Callable[[], bool]
+) -> AsyncIterator[Task]:
+    """Bring the index up to date, as planned.
+
+    Args:
+        delays_s: How long to wait where somebody else holds the lock, longer each time.
+        is_current: Whether the index is still the one that was planned for.
+    """
+    work = WorkList(work_of(plan))
+    while (item := await work.take()) is not None and is_current():
+        take = functools.partial(_took, owner, work, delays_s, item)
+        task, _ = asking(item.name, item.call, spec, *item.args, take=take, weight=len(item.paths))
+        yield task
+
+
+def _took(owner: Owner, work: WorkList, delays_s: Sequence[float], item: Work, value: Indexed | None) -> None:
+    if value is None:
+        for path in work.failed(item):
+            owner.left_out(path)
+    elif value.trouble == "busy":
+        work.again_later(item, delays_s)
+        owner.waits(value.reason)
+    elif value.trouble is not None:
+        work.abandon()
+        owner.broke(value.trouble, value.reason)
+    else:
+        work.succeeded(item)
+        owner.indexed(item.paths, value)
+
+
+def about(paths: Sequence[str]) -> str:
+    """Return how a person would name some files."""
+    return f"index {paths[0]}" + (f" (+{len(paths) - 1})" if len(paths) > 1 else "")
+
+
+async def refreshing(
+    owner: Owner, spec: FolderSpec, paths: Sequence[str], failed: Callable[[bool], None]
+) -> AsyncIterator[Task]:
+    """Look again at some paths of which something was said.
+
+    Args:
+        failed: Called where that could not be done, with whether it is only that somebody else holds the lock.
+    """
+    task, answer = asking(about(paths), indexer.index_known_files, spec, "\0".join(paths))
+    yield task
+    value: Indexed | None = await answer
+    if value is None or value.trouble == "busy":
+        failed(value is not None)
+    elif value.trouble is not None:
+        owner.broke(value.trouble, value.reason)
+    else:
+        owner.indexed(paths, value)

@@ -1,0 +1,251 @@
+"""The index on disk: what is stored, found, replaced and forgotten; damaged databases. Real SQLite."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from headway.workspace import placing
+from headway.workspace.database import StoreBusyError, StoreDamagedError
+from headway.workspace.index import index_text
+from headway.workspace.placing import database_path, place
+from headway.workspace.store import FileRecord, Store, pack_definitions, unpack_definitions
+from headway.workspace.words import query_words
+
+SOURCE = '''
+def kelvinize(value):
+    """Convert a temperature from Celsius degrees to absolute degrees."""
+
+
+class OrderBook:
+    """Keeps orders of a market."""
+
+    def match_best_offers(self):
+        """Pair the highest bid with the lowest ask."""
+'''
+
+
+def record(path: str, source: str = SOURCE, signature: str = "1") -> FileRecord:
+    found = index_text(path, source)
+    return FileRecord(
+        path=path,
+        signature=signature,
+        digest=source.encode()[:16],
+        language=found.language,
+        definitions=found.definitions,
+        chunks=found.chunks,
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.create(str(tmp_path / "index.sqlite"), "/w") as made:
+        yield made
+
+
+def found(store: Store, query: str) -> list[tuple[str, str]]:
+    return [(hit.path, hit.definition.name) for hit in store.search(query_words(query), 10)]
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("kelvinize", "kelvinize"),
+        ("convert temperature celsius", "kelvinize"),
+        ("converting temperatures", "kelvinize"),
+        ("pair highest bid with lowest ask", "match_best_offers"),
+        ("order book", "OrderBook"),
+        ("orderbook", "OrderBook"),
+        ("best offer", "match_best_offers"),
+        ("kelv", "kelvinize"),
+    ],
+)
+def test_definitions_are_found_by_words_and_their_forms(store: Store, query: str, name: str) -> None:
+    store.write([record("lib/temp.py"), record("other.py", "def unrelated():\n    pass\n")])
+    assert found(store, query)[0] == ("lib/temp.py", name)
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "a AND", "NEAR(", "name:x", "*", "'; DROP TABLE files; --", "\0", "-x", "^a", "😀"]
+)
+def test_no_query_is_an_operator(store: Store, query: str) -> None:
+    store.write([record("a.py")])
+    store.search(query_words(query), 10)
+    assert store.stats().files == 1
+
+
+def test_a_file_is_replaced_as_a_whole_and_keeps_its_number(store: Store) -> None:
+    first = store.write([record("a.py")])
+    number = store.get(["a.py"])["a.py"].file_id
+    second = store.write([record("a.py", "def replaced():\n    pass\n")])
+    assert second > first
+    assert store.get(["a.py"])["a.py"].file_id == number
+    assert found(store, "kelvinize") == []
+    assert found(store, "replaced")[0] == ("a.py", "replaced")
+    assert (store.stats().files, store.stats().symbols, store.stats().chunks) == (1, 2, 2)
+
+
+def test_what_is_forgotten_is_gone_and_its_number_is_not_used_again(store: Store) -> None:
+    store.write([record("a.py")])
+    number = store.get(["a.py"])["a.py"].file_id
+    store.write([], ["a.py", "never.py"])
+    store.write([record("b.py")])
+    assert found(store, "kelvinize") == [("b.py", "kelvinize")]
+    assert store.get(["b.py"])["b.py"].file_id > number
+    assert store.known().keys() == {"b.py"}
+
+
+def test_skipped_files_are_counted_by_reason(store: Store) -> None:
+    skipped = FileRecord(path="a.py", signature="1", digest=b"", language="python", skipped="binary")
+    store.write([skipped, record("b.py")])
+    assert (store.stats().files, store.stats().skipped) == (1, {"binary": 1})
+    store.write([record("a.py")])
+    assert (store.stats().files, store.stats().skipped) == (2, {})
+
+
+def test_parts_of_a_path_are_accepted_or_not(store: Store) -> None:
+    store.write([record(f"{folder}/{n}.py") for folder in ("src", "tests") for n in range(5)])
+    hits = store.search(["kelvinize"], 10, lambda path: path.startswith("src/"))
+    assert {hit.path for hit in hits} == {f"src/{n}.py" for n in range(5)}
+
+
+def test_files_below_a_folder(store: Store) -> None:
+    store.write([record(path) for path in ("a/x.py", "a/b/y.py", "ab/z.py", "a.py")])
+    assert sorted(store.below("a")) == ["a/b/y.py", "a/x.py"]
+
+
+def test_loading_goes_on_where_it_ended(store: Store) -> None:
+    store.write([record(f"{n}.py") for n in range(7)])
+    loaded = []
+    after = 0
+    while files := store.load_after(after, max_symbols=10):
+        assert len(files) == (3 if len(loaded) < 6 else 1)
+        loaded += [file.path for file in files]
+        after = files[-1].file_id
+    assert loaded == [f"{n}.py" for n in range(7)]
+
+
+def test_a_failed_change_leaves_what_was(store: Store) -> None:
+    store.write([record("a.py")])
+    broken = record("b.py")
+    object.__setattr__(broken, "chunks", [(0, object(), "", "", "")])
+    with pytest.raises(StoreDamagedError):
+        store.write([record("c.py"), broken], ["a.py"])
+    assert store.known().keys() == {"a.py"}
+
+
+def test_readers_do_not_wait_for_a_writer_and_a_writer_waits_for_a_bounded_time(store: Store) -> None:
+    store.write([record("a.py")])
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    store._db.execute("PRAGMA busy_timeout = 10")
+    assert found(store, "kelvinize") == [("a.py", "kelvinize")]
+    with pytest.raises(StoreBusyError, match="locked"):
+        store.write([record("b.py")])
+    other.execute("ROLLBACK")
+    other.close()
+    store.write([record("b.py")])
+
+
+def test_definitions_survive_packing() -> None:
+    definitions = index_text("a.py", 'x = "😀"; y = 1\n' + SOURCE).definitions
+    assert [tuple(d)[:11] for d in unpack_definitions(pack_definitions(definitions))] == [
+        tuple(d)[:11] for d in definitions
+    ]
+
+
+# ---- places ----
+
+
+def stored(cache: Path, root: Path) -> str:
+    """Make an index with one file, closed again; return its path."""
+    placed = place(str(cache), str(root))
+    assert placed.path is not None
+    assert placed.message is None
+    with Store(placed.path) as made:
+        made.write([record("a.py")])
+    return placed.path
+
+
+DAMAGES: dict[str, Callable[[str], object]] = {
+    "random": lambda path: Path(path).write_bytes(bytes((i * 37 + 11) % 256 for i in range(20_000))),
+    "truncated": lambda path: os.truncate(path, os.path.getsize(path) // 2),
+    "empty": lambda path: os.truncate(path, 0),
+    "folder": lambda path: (os.unlink(path), os.mkdir(path), Path(path, "x").write_text("in the way")),
+    "newer": lambda path: _sql(path, "UPDATE meta SET value = 'schema 999' WHERE key = 'fingerprint'"),
+    "no table": lambda path: _sql(path, "DROP TABLE files"),
+    "foreign": lambda path: _sql(path, "UPDATE meta SET value = '/another/place' WHERE key = 'root'"),
+    "full text": lambda path: _sql(path, "DELETE FROM chunks_data WHERE id > 10"),
+}
+
+
+def _sql(path: str, statement: str) -> None:
+    db = sqlite3.connect(path)
+    db.execute(statement)
+    db.commit()
+    db.close()
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_index_is_set_aside_and_made_anew(tmp_path: Path, how: str) -> None:
+    root = tmp_path / "w"
+    root.mkdir()
+    path = stored(tmp_path / "cache", root)
+    DAMAGES[how](path)
+    placed = place(str(tmp_path / "cache"), str(root))
+    assert placed.path == path
+    assert placed.rebuilt
+    assert placed.message is None
+    with Store(path) as made:
+        assert made.known() == {}
+        made.write([record("b.py")])
+    again = place(str(tmp_path / "cache"), str(root))
+    assert (again.path, again.rebuilt) == (path, None)
+
+
+def test_a_sound_index_is_used_as_it_is(tmp_path: Path) -> None:
+    path = stored(tmp_path / "cache", tmp_path)
+    placed = place(str(tmp_path / "cache"), str(tmp_path))
+    assert (placed.path, placed.rebuilt, placed.message, placed.temporary) == (path, None, None, None)
+    with Store(path) as made:
+        assert made.known().keys() == {"a.py"}
+
+
+@pytest.mark.parametrize("where", ["a file", "below a file", "nowhere"])
+def test_a_cache_that_cannot_be_used_is_no_reason_not_to_start(tmp_path: Path, where: str) -> None:
+    (tmp_path / "in-the-way").write_text("x")
+    below = tmp_path / "in-the-way" / "below"
+    cache = {"a file": tmp_path / "in-the-way", "below a file": below, "nowhere": Path("/proc/no/such")}[where]
+    placed = place(str(cache), str(tmp_path))
+    assert placed.path is not None
+    assert placed.temporary is not None
+    assert placed.message is not None
+    assert "temporary" in placed.message
+    with Store(placed.path) as made:
+        made.write([record("a.py")])
+    placing.remove_temporary(placed.temporary)
+    assert not os.path.exists(placed.temporary)
+
+
+def test_two_checkouts_have_two_indexes_and_two_ways_to_one_have_one(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "same").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("one")
+    cache = str(tmp_path / "cache")
+    one, two = (database_path(cache, str(tmp_path / name / "same")) for name in ("one", "two"))
+    assert one != two
+    assert database_path(cache, str(tmp_path / "link" / "same")) == one
+    assert database_path(cache, str(tmp_path / "one" / "same") + "/") == one
+
+
+def test_indexes_that_nobody_opens_are_removed_after_months(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    old = stored(tmp_path / "cache", tmp_path / "old")
+    os.utime(old, (1_000_000_000, 1_000_000_000))
+    kept = stored(tmp_path / "cache", tmp_path)
+    assert not os.path.exists(old)
+    assert os.path.exists(kept)

@@ -1,0 +1,46 @@
+"""Words of identifiers and queries."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headway.workspace.words import MAX_QUERY_WORDS, body_words, query_words, searchable, split_identifier
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("HTTPServer_v2", ("http", "server", "v", "2")),
+        ("order_book", ("order", "book")),
+        ("größeÄndern", ("gr", "öß", "e", "ä", "ndern")),
+        ("__init__", ("init",)),
+        ("x", ("x",)),
+        ("___", ()),
+    ],
+)
+def test_identifiers_are_split(name: str, parts: tuple[str, ...]) -> None:
+    assert split_identifier(name) == parts
+
+
+def test_the_whole_identifier_is_a_word_too() -> None:
+    assert searchable("OrderBook") == "order book orderbook"
+    assert searchable("order") == "order"
+
+
+def test_keywords_and_repetitions_are_left_out_of_bodies() -> None:
+    assert body_words("return self.total + total  # sum", 10) == "total sum"
+    assert body_words("one two three", 2) == "one two"
+
+
+def test_words_that_say_nothing_are_left_out_of_queries_unless_there_are_no_others() -> None:
+    assert query_words("sending invoices to the customers") == ["sending", "invoices", "customers"]
+    assert query_words("to be") == ["to", "be"]
+
+
+@given(st.text())
+def test_any_string_is_a_query(query: str) -> None:
+    words = query_words(query)
+    assert len(words) <= MAX_QUERY_WORDS
+    assert all(word and '"' not in word for word in words)
