@@ -89,9 +89,9 @@ def test_a_wrong_setting_is_named_once_and_the_rest_counts(tmp_path: Path) -> No
             for tree in (None, {}, {"headway": None}, {"headway": {"completion": {"maxItems": "all"}}}):
                 wire.notify("workspace/didChangeConfiguration", {"settings": tree})
             uri = (tmp_path / "a.py").as_uri()
-            open_document(wire, uri, "name_one = name_two = name_three = 1\nname_")
+            open_document(wire, uri, "name_one = 1\nname_two = 2\nname_three = 3\nname_")
             wire.notify("workspace/didChangeConfiguration", {"settings": {"headway": {"completion": {"maxItems": 2}}}})
-            assert len(await labels(wire, uri, 1, 5)) == 2
+            assert len(await labels(wire, uri, 3, 5)) == 2
             assert len(wire.notes("window/showMessage")) == 1
             assert await wire.exit() == 0
 
@@ -105,15 +105,15 @@ def test_settings_are_pulled_where_the_client_offers_it(tmp_path: Path) -> None:
             wire.replies["workspace/configuration"] = lambda params: [{"completion": {"maxItems": most}}]
             await wire.initialize(tmp_path, capabilities=FULL)
             uri = (tmp_path / "a.py").as_uri()
-            open_document(wire, uri, "name_one = name_two = name_three = 1\nname_")
+            open_document(wire, uri, "name_one = 1\nname_two = 2\nname_three = 3\nname_")
             await wire.until(lambda: [m for m in wire.seen if m.get("method") == "workspace/configuration"])
             await wire.ask("headway/snapshot", {})
-            assert len(await labels(wire, uri, 1, 5)) == 1
+            assert len(await labels(wire, uri, 3, 5)) == 1
             most = 2
             wire.notify("workspace/didChangeConfiguration", {"settings": None})
             await wire.until(lambda: len([m for m in wire.seen if m.get("method") == "workspace/configuration"]) == 2)
             await wire.ask("headway/snapshot", {})
-            assert len(await labels(wire, uri, 1, 5)) == 2
+            assert len(await labels(wire, uri, 3, 5)) == 2
             assert await wire.exit() == 0
 
     run(scenario())

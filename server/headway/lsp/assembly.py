@@ -81,13 +81,16 @@ class Assembly:
         """Requests can be served from here on."""
         await self._scheduler.start()
 
-    async def client_is_ready(self) -> None:
-        """`initialized` came: the client may be told and asked things."""
-        self._client.register(self._session.folders)
+    def client_is_ready(self) -> None:
+        """`initialized` came: the client may be told and asked things, and background work may begin."""
+        self._client.register()
         self._queue_state.open()
         self._jobs.open()
         self._progress.open()
         self._pull_settings()
+        self._tasks.create_task(self._start_session())
+
+    async def _start_session(self) -> None:
         await self._session.start()
         self._queue_state.started()
 

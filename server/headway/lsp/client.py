@@ -11,7 +11,7 @@ from headway.features.analysis import Finding
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter, Json
-from headway.session.ports import Folder, MessageLevel
+from headway.session.ports import MessageLevel
 from headway.workspace.documents import Document, Documents
 
 # What the client is asked to watch: sources, and what decides how they are read.
@@ -89,7 +89,7 @@ class Client:
             if document is None or params.get("version") in (None, document.version):
                 self._connection.notify("textDocument/publishDiagnostics", params)
 
-    def register(self, folders: Sequence[Folder]) -> None:
+    def register(self) -> None:
         """Ask for changes of files and settings, where the client can be asked."""
         registrations: list[Json] = []
         if self._capabilities.registers_watched_files:

@@ -129,7 +129,7 @@ class Server:
         if self._assembly is None or self._initialized:
             return
         self._initialized = True
-        self._tasks.create_task(self._assembly.client_is_ready())
+        self._assembly.client_is_ready()
 
     def _shutdown(self, params: object) -> Coroutine[Any, Any, None]:
         self._phase = _Phase.SHUT_DOWN
