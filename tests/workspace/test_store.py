@@ -120,7 +120,7 @@ def test_files_below_a_folder(store: Store) -> None:
 
 def test_loading_goes_on_where_it_ended(store: Store) -> None:
     store.write([record(f"{n}.py") for n in range(7)])
-    loaded = []
+    loaded: list[str] = []
     after = 0
     while files := store.load_after(after, max_symbols=10):
         assert len(files) == (3 if len(loaded) < 6 else 1)
@@ -175,12 +175,18 @@ DAMAGES: dict[str, Callable[[str], object]] = {
     "random": lambda path: Path(path).write_bytes(bytes((i * 37 + 11) % 256 for i in range(20_000))),
     "truncated": lambda path: os.truncate(path, os.path.getsize(path) // 2),
     "empty": lambda path: os.truncate(path, 0),
-    "folder": lambda path: (os.unlink(path), os.mkdir(path), Path(path, "x").write_text("in the way")),
+    "folder": lambda path: _folder(path),
     "newer": lambda path: _sql(path, "UPDATE meta SET value = 'schema 999' WHERE key = 'fingerprint'"),
     "no table": lambda path: _sql(path, "DROP TABLE files"),
     "foreign": lambda path: _sql(path, "UPDATE meta SET value = '/another/place' WHERE key = 'root'"),
     "full text": lambda path: _sql(path, "DELETE FROM chunks_data WHERE id > 10"),
 }
+
+
+def _folder(path: str) -> None:
+    os.unlink(path)
+    os.mkdir(path)
+    Path(path, "x").write_text("in the way")
 
 
 def _sql(path: str, statement: str) -> None:

@@ -38,6 +38,7 @@ _VISIBLE_FROM_FILES: Final = 20
 _MOST_REOPENINGS: Final = 3
 _BUSY_DELAYS_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
 _MOST_FOREIGN: Final = 10_000
+_RETRY_DELAYS_S: Final = (0.5, 2.0, 10.0)
 _EMPTY: Final = StoreStats(files=0, symbols=0, chunks=0, size_bytes=0, skipped={})
 
 
@@ -80,7 +81,9 @@ class FolderIndex:
         self._job_id: str | None = None
         self._waiters: list[asyncio.Future[None]] = []
         self._reopenings = 0
+        self._failures = 0  # in a row, of opening or comparing
         self._busy = False
+        self._holds = False  # until the next try
         self._listed = False
         self._loaded = False
         self._scan_wanted = True
@@ -222,17 +225,19 @@ class FolderIndex:
     # ---- one thing after another ------------------------------------------------------------------------------------
 
     def _next(self) -> None:
-        if self._busy or self._closed or self._is_off:
+        if self._busy or self._closed or self._is_off or self._holds:
             return
         spec = self._spec
         name = self.folder.name
-        if spec is None:
+        if spec is None and not self._stopped:
             source = folder_jobs.opening(self, str(self._context.cache_dir), self.root, name)
             self._submit(source, f"Open the index of {name}", Priority.NORMAL)
+        elif spec is None:
+            return
         elif self._clear_wanted:
             self._submit(folder_jobs.clearing(self, spec, name), f"Clear the index of {name}", Priority.NORMAL)
         elif not self._loaded:
-            self._loaded = True
+            self._loaded = self._scan_wanted = True
             source = folder_jobs.loading(self, spec, repacked=False)
             self._submit(source, f"Load the index of {name}", Priority.NORMAL)
         elif self._stopped:
@@ -351,9 +356,12 @@ class FolderIndex:
     # ---- what came of it (Owner) ------------------------------------------------------------------------------------
 
     def placed(self, placed: Placed | None) -> None:
-        if placed is None or placed.path is None:
+        if placed is None:
+            self._try_again("The index could not be opened; the log says why. Clear the cache, or restart.")
+            return
+        if placed.path is None:
             self._is_off = True
-            self._say("The index could not be opened; the log says why." if placed is None else placed.message)
+            self._say(placed.message)
             return
         self._temporary = placed.temporary
         self._say(placed.message)
@@ -377,9 +385,11 @@ class FolderIndex:
 
     def planned(self, plan: Plan | None, suspects: Sequence[str]) -> None:
         if plan is None:
-            self._stopped = True
-            self._say(f"{self.folder.name} could not be listed; the log says why.")
+            self._scan_wanted = True
+            self._suspects.update(suspects)
+            self._try_again(f"{self.folder.name} could not be listed; the log says why. Index it again, or restart.")
             return
+        self._failures = 0
         self._listed = True
         self.total = plan.total
         self.left = plan.file_count
@@ -421,6 +431,21 @@ class FolderIndex:
         if self._reopenings > _MOST_REOPENINGS:
             self._is_off = True
             self._say(f"The index of {self.folder.name} keeps breaking ({reason}). Clear the cache, or restart.")
+
+    def _try_again(self, message: str) -> None:
+        """After a worker died or took too long: again after a while, and after some times only when asked."""
+        if self._failures >= len(_RETRY_DELAYS_S):
+            self._failures = 0
+            self._stopped = True
+            self._say(message)
+            return
+        self._holds = True
+        asyncio.get_running_loop().call_later(_RETRY_DELAYS_S[self._failures], self._go_on)
+        self._failures += 1
+
+    def _go_on(self) -> None:
+        self._holds = False
+        self._next()
 
     def _not_refreshed(self, paths: Sequence[str], is_busy: bool) -> None:
         if is_busy:

@@ -29,8 +29,9 @@ _log = logging.getLogger(__name__)
 
 MOST_HITS: Final = 200
 MOST_SYMBOLS: Final = 200
-_READING: Final = Requirement(cpu_cores=0.1, memory_mb=8)
-_PARSING: Final = Requirement(cpu_cores=0.5, memory_mb=150)
+# Reading takes no core that it would have to wait for: it goes on while lesser work fills all of them.
+_READING: Final = Requirement(cpu_cores=0.0, memory_mb=1)
+_PARSING: Final = Requirement(cpu_cores=0.1, memory_mb=150)
 _LIMIT_S: Final = 20.0
 _LONGEST_QUERY: Final = 4_000
 _LONGEST_OUTLINED: Final = 4_000_000

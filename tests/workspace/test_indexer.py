@@ -1,0 +1,247 @@
+"""The steps of an index, run one after another as workers would: plan, index, refresh, forget, after death, too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from headway.workspace import indexer, opened
+from headway.workspace.index import SymbolKind
+from headway.workspace.indexer import Indexed
+from headway.workspace.listing import ListingOptions
+from headway.workspace.opened import FolderSpec
+from headway.workspace.planning import Plan, plan
+from headway.workspace.segments import Segment
+from headway.workspace.symbols import IndexView, SymbolTable
+
+
+def functions(table: SymbolTable) -> set[str]:
+    """Names of the functions in a table that start with d_."""
+    found = IndexView(parts=table.parts).symbols("d_", 1_000)
+    return {f.symbol.name for f in found if f.symbol.kind == SymbolKind.FUNCTION}
+
+
+class Folder:
+    """A folder, its index, and the symbols that a session would hold."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.root = tmp_path / "w"
+        self.root.mkdir()
+        placed = indexer.open_place(str(tmp_path / "cache"), str(self.root))
+        assert placed.path is not None
+        self.spec = FolderSpec(root=str(self.root), database=placed.path, options=ListingOptions())
+        self.table = SymbolTable(str(self.root))
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def define(self, *names: str) -> None:
+        """Write a file for each name, which defines that name."""
+        for name in names:
+            self.write(f"{name}.py", f"def {name.rpartition('/')[2]}():\n    pass\n")
+
+    def plan(self, opened: tuple[str, ...] = (), suspects: tuple[str, ...] = (), globs: tuple[str, ...] = ()) -> Plan:
+        made = plan(self.spec, None, opened, suspects, globs)
+        assert made.trouble is None
+        self.table.remove(made.forgotten_ids, made.stamp)
+        return made
+
+    def take(self, result: Indexed) -> Indexed:
+        assert result.trouble is None, result.reason
+        if result.segment is not None:
+            self.table.adopt(Segment.unpack(result.segment))
+        self.table.remove(result.gone_ids, result.stamp)
+        return result
+
+    def update(self, **how: tuple[str, ...]) -> Plan:
+        made = self.plan(**how)
+        for batch in made.forget:
+            self.take(indexer.forget_files(self.spec, batch))
+        for batch in made.batches:
+            self.take(indexer.index_files(self.spec, batch))
+        return made
+
+    def names(self) -> set[str]:
+        """Names of functions that the table shows; what the store would load is the same."""
+        again = SymbolTable(str(self.root))
+        after = 0
+        while (loaded := indexer.load(self.spec, after, 5)).segment is not None:
+            again.adopt(Segment.unpack(loaded.segment))
+            after = loaded.last_file_id
+        shown, stored = (functions(t) for t in (self.table, again))
+        assert shown == stored
+        return shown
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_what_is_unchanged_is_not_read_again(folder: Folder) -> None:
+    folder.define("d_a", "d_b")
+    assert folder.update().file_count == 2
+    assert folder.names() == {"d_a", "d_b"}
+    assert folder.update().file_count == 0
+    folder.write("d_a.py", "def d_other():\n    pass\n")
+    assert folder.update().file_count == 1
+    assert folder.names() == {"d_other", "d_b"}
+
+
+def test_what_is_gone_or_renamed_vanishes(folder: Folder) -> None:
+    folder.define("d_a", "d_b", "sub/d_c")
+    folder.update()
+    os.rename(folder.root / "d_a.py", folder.root / "d_moved.py")
+    shutil.rmtree(folder.root / "sub")
+    made = folder.plan()
+    assert made.file_count == 3
+    assert functions(folder.table) == {"d_b"}
+    folder.update()
+    view = IndexView(parts=folder.table.parts)
+    assert [f.path for f in view.symbols("d_a", 1)] == [str(folder.root / "d_moved.py")]
+    assert folder.names() == {"d_a", "d_b"}
+
+
+def test_content_decides_where_a_change_was_told_of(folder: Folder) -> None:
+    path = folder.write("a.py", "def d_one():\n    pass\n")
+    folder.update()
+    status = path.stat()
+    path.write_text("def d_two():\n    pass\n")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    folder.take(indexer.index_known_files(folder.spec, "a.py"))
+    assert folder.names() == {"d_two"}
+
+
+def test_suspects_and_globs_are_read_whatever_their_time(folder: Folder) -> None:
+    folder.define("d_a", "sub/d_b", "sub/d_c")
+    folder.update()
+    assert folder.plan(suspects=("sub",)).file_count == 2
+    assert folder.plan(suspects=("",)).file_count == 3
+    assert folder.plan(globs=("*_b.py",)).file_count == 1
+
+
+def test_a_folder_that_is_gone_takes_its_files_along(folder: Folder) -> None:
+    folder.define("d_a", "sub/d_b", "sub/deep/d_c", "subway/d_d")
+    folder.update()
+    shutil.rmtree(folder.root / "sub")
+    result = folder.take(indexer.index_known_files(folder.spec, "sub"))
+    assert len(result.gone_ids) == 2
+    assert folder.names() == {"d_a", "d_d"}
+    assert result.stats is not None
+    assert result.stats.files == 2
+
+
+def test_what_nobody_knows_is_left_to_a_listing(folder: Folder) -> None:
+    folder.define("d_new")
+    folder.write("notes.log", "x")
+    (folder.root / "empty").mkdir()
+    result = indexer.index_known_files(folder.spec, "\0".join(["d_new.py", "notes.log", "empty", "never.py"]))
+    assert result.unknown == ("d_new.py", "empty")
+    assert indexer.index_open_text(folder.spec, "d_new.py", "def d_x(): pass", "python").unknown == ("d_new.py",)
+
+
+def test_open_text_counts_and_the_next_start_reads_the_file(folder: Folder) -> None:
+    folder.define("d_a")
+    folder.update()
+    folder.take(indexer.index_open_text(folder.spec, "d_a.py", "def d_edited():\n    pass\n", "python"))
+    assert folder.names() == {"d_edited"}
+    assert folder.plan(opened=("d_a.py",)).file_count == 0
+    assert folder.update().file_count == 1
+    assert folder.names() == {"d_a"}
+
+
+def test_a_worker_that_dies_after_storing_loses_nothing(folder: Folder) -> None:
+    """The same piece of work again gives the same symbols, though all is stored by now."""
+    folder.define("d_a", "d_b")
+    (batch,) = folder.plan().batches
+    indexer.index_files(folder.spec, batch)  # Its answer is lost.
+    result = folder.take(indexer.index_files(folder.spec, batch))
+    assert folder.names() == {"d_a", "d_b"}
+    assert result.stats is not None
+    assert result.stats.files == 2
+
+
+def test_what_is_passed_over_is_counted_and_not_tried_again(folder: Folder) -> None:
+    folder.define("d_ok")
+    (folder.root / "binary.py").write_bytes(bytes(range(256)))
+    folder.write("slow.py", "def d_slow():\n    pass\n")
+    made = folder.plan()
+    folder.take(indexer.skip_files(folder.spec, "slow.py", "failed"))
+    for batch in made.batches:
+        rest = "\0".join(path for path in batch.split("\0") if path != "slow.py")
+        folder.take(indexer.index_files(folder.spec, rest))
+    stats = indexer.measure(folder.spec)
+    assert stats is not None
+    assert (stats.files, stats.skipped) == (1, {"binary": 1, "failed": 1})
+    assert folder.plan().file_count == 0
+    folder.write("slow.py", "def d_quick():\n    pass\n")
+    folder.update()
+    assert folder.names() == {"d_ok", "d_quick"}
+
+
+def test_secrets_reach_neither_store_nor_symbols(folder: Folder, tmp_path: Path) -> None:
+    token = "qzxv9secrettoken7"
+    for name in (".env", "credentials.py", "deploy/server.key", "id_rsa.py"):
+        folder.write(name, f"def d_{token}():\n    pass\n")
+    folder.define("d_ok")
+    folder.update()
+    folder.take(indexer.index_files(folder.spec, "credentials.py"))
+    opened.close_stores()
+    assert all(token.encode() not in path.read_bytes() for path in tmp_path.joinpath("cache").rglob("*.sqlite*"))
+
+
+def test_what_a_person_waits_for_comes_first(folder: Folder) -> None:
+    folder.write("app/main.py", "from lib.near import thing\nimport lib.other\n")
+    for number, name in enumerate(["app/beside.py", "lib/near.py", "lib/other.py", "far/old.py", "far/new.py", "a.md"]):
+        path = folder.write(name, "x = 1\n")
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    (batch,) = folder.plan(opened=("app/main.py",)).batches
+    assert batch.split("\0") == [
+        *("app/main.py", "lib/other.py", "lib/near.py", "app/beside.py"),
+        *("far/new.py", "far/old.py", "a.md"),
+    ]
+
+
+def test_batches_are_small(folder: Folder) -> None:
+    folder.define(*(f"d_{n}" for n in range(70)))
+    folder.write("large.py", "x = 1\n" * 60_000)
+    assert [batch.count("\0") + 1 for batch in folder.plan().batches] == [1, 30, 30, 10]
+
+
+@pytest.mark.parametrize("how", ["gone", "random"])
+def test_trouble_with_the_store_is_a_result(folder: Folder, how: str) -> None:
+    folder.define("d_a")
+    folder.update()
+    opened.close_stores()
+    if how == "gone":
+        os.unlink(folder.spec.database)
+    else:
+        for suffix in ("-wal", "-shm"):
+            Path(folder.spec.database + suffix).unlink(missing_ok=True)
+        Path(folder.spec.database).write_bytes(b"\x07" * 10_000)
+    expected = {"gone": "unusable", "random": "damaged"}[how]
+    assert plan(folder.spec, None, (), ()).trouble == expected
+    for result in (
+        indexer.index_files(folder.spec, "d_a.py"),
+        indexer.index_known_files(folder.spec, "d_a.py"),
+        indexer.index_open_text(folder.spec, "d_a.py", "", "python"),
+        indexer.forget_files(folder.spec, "d_a.py"),
+        indexer.load(folder.spec, 0, 10),
+    ):
+        assert result.trouble == expected
+
+
+def test_a_cleared_index_is_empty_and_usable(folder: Folder) -> None:
+    folder.define("d_a")
+    folder.update()
+    assert indexer.clear(folder.spec) is None
+    folder.table.clear()
+    assert folder.names() == set()
+    assert folder.update().file_count == 1
+    assert folder.names() == {"d_a"}
