@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from headway.session.ports import InvalidArgumentError
@@ -87,14 +88,15 @@ class Arguments:
         """Return a member of an enumeration, named by its value (or with `by_name` by its name)."""
         if default is not None and not self.has(key):
             return default
-        names = {member.name if by_name else member.value: member for member in kind}
-        return names[self._one_of(key, self._value(key, None), names)]
+        names = _names(kind, by_name)
+        found: _E = names[self._one_of(key, self._value(key, None), names)]
+        return found
 
     def choices(self, key: str, kind: type[_E], *, by_name: bool = False) -> tuple[_E, ...] | None:
         """Return members of an enumeration, or None where the key is missing."""
         if not self.has(key):
             return None
-        names = {member.name if by_name else member.value: member for member in kind}
+        names = _names(kind, by_name)
         return tuple(
             names[self._one_of(f"{key}[{place}]", value, names)] for place, value in enumerate(self.sequence(key))
         )
@@ -141,6 +143,11 @@ class Arguments:
         if not isinstance(value, str) or value not in names:
             raise self.fail(key, f"must be one of {', '.join(names)}, not {_shown(value)}")
         return value
+
+
+@cache
+def _names(kind: type[enum.Enum], by_name: bool) -> Mapping[str, Any]:
+    return {member.name if by_name else member.value: member for member in kind}
 
 
 def _shown(value: object) -> str:
