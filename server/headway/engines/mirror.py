@@ -124,8 +124,7 @@ class Mirror:
         before, after = str(old), str(new)
         if before == after:
             return None
-        start = _common_prefix(before, after)
-        tail = _common_suffix(before, after, min(len(before), len(after)) - start)
+        start, tail = common_ends(before, after)
         # A position between CR and LF does not exist in LSP: such a change takes the CR along.
         if start > 0 and before[start - 1] == "\r":
             start -= 1
@@ -142,6 +141,12 @@ class Mirror:
     def _close(self, key: str) -> Message:
         copy = self._copies.pop(key)
         return "textDocument/didClose", {"textDocument": {"uri": copy.uri}}
+
+
+def common_ends(left: str, right: str) -> tuple[int, int]:
+    """Return how many characters two texts have in common at their beginning, and then at their end."""
+    start = _common_prefix(left, right)
+    return start, _common_suffix(left, right, min(len(left), len(right)) - start)
 
 
 def _common_prefix(left: str, right: str) -> int:

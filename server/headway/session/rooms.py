@@ -32,11 +32,11 @@ def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]
         encoding: How the client counts columns; engines that can are asked to do the same.
     """
     engine = PythonEngine(session, encoding)
-    completing = Completing(session, engine.ty)
     diagnosing = Diagnosing(session, encoding)
     navigating = Navigating(session, engine)
     testing = Testing(session)
     indexing = Indexing(session)
+    completing = Completing(session, engine.ty, lambda: indexing.view)
     session.rooms += [engine, completing, diagnosing, navigating, testing, indexing]
     session.index_info = indexing.stats
     session.job_sources["index"] = indexing

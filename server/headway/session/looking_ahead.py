@@ -1,0 +1,174 @@
+"""Asking ty before the person does: what is likely to be completed next is in hand when the key comes.
+
+Two guesses, each about one place of a document: behind a name that was just written in full, a dot may follow; behind a
+space, a bracket or a new line, a name may begin. A guess that comes true saves the whole wait; one that does not costs
+ty some milliseconds, and is made only while ty has nothing else to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from headway.engines.errors import EngineError
+from headway.engines.mirror import LONGEST_TEXT, common_ends
+from headway.engines.server import EngineState
+from headway.engines.ty import TyEngine
+from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
+from headway.session.ports import SessionContext
+from headway.session.typed_word import TypedWord
+from headway.workspace import python_scope
+from headway.workspace.documents import Document
+from headway.workspace.python_text import PlaceKind, place_at
+from headway.workspace.text import Edit, Position, Range, Text
+from headway.workspace.uris import identity
+
+_AFTER_ANSWER_S = 0.002  # when the answer is on its way
+_AFTER_CHANGE_S = 0.02  # a request for completions that comes with the change goes first
+_LONGEST_INSERTION = 400
+_NAME_MAY_FOLLOW = frozenset(" \t\n(=[,{:+-*/<>|&!@")
+_COST = Requirement(cpu_cores=0.1, memory_mb=1)
+_WARM_LIMIT_S = 30.0
+_TURN_S = 0.0005  # how long the loop is held at a time
+
+
+class Lookahead:
+    """The words that may be typed next, one for each document.
+
+    Args:
+        ask: Asks ty for a word.
+    """
+
+    def __init__(self, context: SessionContext, ty: TyEngine, ask: Callable[[TypedWord], None]) -> None:
+        self._context = context
+        self._ty = ty
+        self._ask = ask
+        self._words: dict[str, TypedWord] = {}
+        self._texts: dict[str, str] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._warming = asyncio.Lock()
+
+    def word(self, key: str) -> TypedWord | None:
+        """Return the guess for a document."""
+        return self._words.get(key)
+
+    def drop(self, key: str) -> None:
+        """Forget the guess; ty need not go on with it."""
+        word = self._words.pop(key, None)
+        if word is not None and word.reply is not None:
+            word.reply.cancel()
+
+    def close(self) -> None:
+        """Guess no more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def closed(self, key: str) -> None:
+        """A document was closed."""
+        self.drop(key)
+        self._texts.pop(key, None)
+        if (timer := self._timers.pop(key, None)) is not None:
+            timer.cancel()
+
+    # ---- the members of a name --------------------------------------------------------------------------------------
+
+    def written(self, document: Document, position: Position) -> None:
+        """A name was written in full up to a position."""
+        asyncio.get_running_loop().call_later(_AFTER_ANSWER_S, self._guess_members, document, position)
+
+    def _guess_members(self, document: Document, position: Position) -> None:
+        if not self._can_guess(document):
+            return
+        content = document.content.apply([Edit(Range(position, position), ".")])
+        dotted = Document(uri=document.uri, language=document.language, version=document.version, text=content)
+        place = place_at(content, Position(position.line, position.column + 1))
+        if place.kind is not PlaceKind.MEMBER:
+            return
+        text, offset = document.text, document.offset_at(position)
+        self._guess(TypedWord(dotted, place, f"{text[:offset]}.", text[offset:]))
+
+    # ---- a new name -------------------------------------------------------------------------------------------------
+
+    def changed(self, document: Document) -> None:
+        """A document has a new text."""
+        if document.language != "python" or len(document.content) > LONGEST_TEXT:
+            return
+        key = identity(document.uri)
+        text = document.text
+        previous, self._texts[key] = self._texts.get(key), text
+        if (timer := self._timers.pop(key, None)) is not None:
+            timer.cancel()
+        if previous is None:
+            return
+        start, tail = common_ends(previous, text)
+        end = len(text) - tail
+        if 0 < end - start <= _LONGEST_INSERTION and text[end - 1] in _NAME_MAY_FOLLOW:
+            loop = asyncio.get_running_loop()
+            self._timers[key] = loop.call_later(_AFTER_CHANGE_S, self._guess_name, key, document, end)
+
+    def _guess_name(self, key: str, document: Document, offset: int) -> None:
+        self._timers.pop(key, None)
+        if not self._can_guess(document):
+            return
+        text = document.text
+        if text[offset : offset + 1].isalnum():
+            return
+        place = place_at(document.content, document.position_at(offset))
+        if place.kind in (PlaceKind.NAME, PlaceKind.IMPORTED) and not place.prefix:
+            self._guess(TypedWord(document, place, text[:offset], text[offset:]))
+
+    # ---- both -------------------------------------------------------------------------------------------------------
+
+    def _can_guess(self, document: Document) -> bool:
+        current = self._context.documents.get(document.uri) is document
+        return current and self._ty.state is EngineState.READY and not self._ty.pending
+
+    def _guess(self, word: TypedWord) -> None:
+        key = identity(word.document.uri)
+        self.drop(key)
+        self._words[key] = word
+        self._ask(word)
+
+    # ---- at the start -----------------------------------------------------------------------------------------------
+
+    def opened(self, document: Document) -> None:
+        """A document was opened: it is read, by us and by ty, before the first key."""
+        if document.language != "python" or len(document.content) > LONGEST_TEXT:
+            return
+        key = identity(document.uri)
+        self._texts[key] = document.text
+        self._context.scheduler.run(
+            self._warm,
+            document,
+            priority=Priority.NORMAL,
+            name="read the opened document",
+            kind=TaskKind.COROUTINE,
+            requirement=_COST,
+            supersede_key=("warm", key),
+            timeout=TimeoutPolicy(hard_s=_WARM_LIMIT_S),
+        )
+
+    async def _warm(self, document: Document) -> None:
+        await _read_in_turns(document.content)
+        if not self._ty.coming:
+            return
+        await self._ty.ready()
+        async with self._warming:  # Ten documents opened at once must not stand in the way of the first key.
+            if self._context.documents.get(document.uri) is not document:
+                return
+            last = document.position_at(len(document.content))
+            try:
+                await self._ty.complete(identity(document.uri), document, last, word_end=last)
+            except EngineError:
+                return  # Nothing depends on it: the first key will ask again.
+
+
+async def _read_in_turns(text: Text) -> None:
+    """Read a text into the memory of `python_scope`, without holding the loop for long."""
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    for _ in python_scope.warm(text):
+        if loop.time() - began_s > _TURN_S:
+            await asyncio.sleep(0)
+            began_s = loop.time()

@@ -1,0 +1,180 @@
+"""One word that is being typed, and the names that may stand there: gathered once, ranked anew with each letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headway.engines.client import Reply
+from headway.engines.errors import EngineAnswerError
+from headway.engines.ty import TyItem, TyList
+from headway.features.completion import Candidate, CandidateKind, Source, Tier
+from headway.features.importing import importable
+from headway.workspace import python_scope as scope
+from headway.workspace.documents import Document
+from headway.workspace.index import SymbolKind
+from headway.workspace.python_text import Place, PlaceKind
+from headway.workspace.symbols import Found, IndexView
+
+# Where ty is asked at the word's beginning: its whole list then serves the word, however it is typed on or taken back.
+ASKED_WHOLE = frozenset({PlaceKind.MEMBER, PlaceKind.IMPORTED, PlaceKind.MODULE})
+_STALE_ANSWERS = 3  # how often ty is asked again when texts changed while it was working
+_LEAST_PREFIX = 2  # letters before names are offered that need an import first
+_MOST_IMPORTS = 40
+_KINDS = {
+    scope.NameKind.FUNCTION: CandidateKind.FUNCTION,
+    scope.NameKind.METHOD: CandidateKind.METHOD,
+    scope.NameKind.CLASS: CandidateKind.CLASS,
+    scope.NameKind.VARIABLE: CandidateKind.VARIABLE,
+    scope.NameKind.FIELD: CandidateKind.FIELD,
+    scope.NameKind.MODULE: CandidateKind.MODULE,
+}
+_IMPORTABLE_KINDS = {
+    SymbolKind.CLASS: CandidateKind.CLASS,
+    SymbolKind.ENUM: CandidateKind.ENUM,
+    SymbolKind.FUNCTION: CandidateKind.FUNCTION,
+    SymbolKind.CONSTANT: CandidateKind.CONSTANT,
+}
+
+
+class TypedWord:
+    """What may stand at one place.
+
+    Args:
+        document: The text when the word was begun.
+        before, after: The text around the word: as long as they are the same, so is the place.
+    """
+
+    def __init__(self, document: Document, place: Place, before: str, after: str) -> None:
+        self.document = document
+        self.place = place
+        self.reply: Reply | None = None
+        self.engine_items: Sequence[TyItem] = ()
+        self._before = before
+        self._after = after
+        self._asked_prefix = "" if place.kind in ASKED_WHOLE else place.prefix
+        self._times_asked = 0
+        self._own: tuple[Source, ...] | None = None
+        self._engine: Source | None = None
+
+    def serves(self, before: str, after: str, prefix: str) -> bool:
+        """Return whether this is the same word, with nothing changed around it."""
+        return prefix.startswith(self._asked_prefix) and self._before == before and self._after == after
+
+    # ---- ty ---------------------------------------------------------------------------------------------------------
+
+    def asked(self, reply: Reply | None) -> None:
+        """Note that ty was asked, or could not be."""
+        self.reply = reply
+        self._times_asked += reply is not None
+
+    @property
+    def to_be_asked(self) -> bool:
+        """Whether ty is still to be asked, or again, as its answer fell to a change of texts."""
+        if self.reply is None or self.reply.cancelled():
+            return True
+        if not self.reply.done() or self._times_asked > _STALE_ANSWERS:
+            return False
+        error = self.reply.exception()
+        return isinstance(error, EngineAnswerError) and error.stale
+
+    def engine_source(self) -> Source | None:
+        """Return what ty offers, None as long as it has not answered or where it cannot."""
+        reply = self.reply
+        if self._engine is not None or reply is None or not reply.done():
+            return self._engine
+        if not reply.cancelled() and reply.exception() is None:
+            answer = reply.result()
+            self.engine_items = answer.items if isinstance(answer, TyList) else ()
+            self._engine = _engine_source(self.engine_items, self.place)
+        return self._engine
+
+    # ---- the text itself --------------------------------------------------------------------------------------------
+
+    def own_sources(self) -> tuple[Source, ...]:
+        """Return what the open text and the language offer at the place."""
+        if self._own is None:
+            self._own = tuple(self._own_names())
+        return self._own
+
+    def _own_names(self) -> Iterable[Source]:
+        outline = scope.Outline(self.document.content, self.place.start)
+        if self.place.kind is PlaceKind.NAME:
+            yield _scope_source(outline.names())
+            yield _language_source()
+        elif self.place.kind is PlaceKind.MEMBER and (members := outline.members(self.place.receiver)) is not None:
+            yield _scope_source(members)
+
+
+def import_source(view: IndexView, prefix: str, own_path: str | None) -> Source | None:
+    """Return names of the workspace that can be imported; None where too little is written to tell."""
+    if len(prefix) < _LEAST_PREFIX:
+        return None
+    found = view.complete(prefix, _MOST_IMPORTS)
+    usable = [symbol for symbol in found if _can_be_imported(symbol) and symbol.path != own_path]
+    return Source(
+        name="index",
+        labels=[item.symbol.name for item in usable],
+        tiers=[Tier.ELSEWHERE] * len(usable),
+        make=lambda index: _to_import(usable[index]),
+        final=len(found) < _MOST_IMPORTS,
+    )
+
+
+def _can_be_imported(found: Found) -> bool:
+    symbol = found.symbol
+    return not symbol.container and symbol.kind in _IMPORTABLE_KINDS and importable(found.module, symbol.name)
+
+
+def _to_import(found: Found) -> Candidate:
+    kind = _IMPORTABLE_KINDS[SymbolKind(found.symbol.kind)]
+    return Candidate(label=found.symbol.name, kind=kind, import_from=found.module, source="index")
+
+
+def _scope_source(names: Sequence[scope.ScopeName]) -> Source:
+    tiers = (Tier.LOCAL, Tier.ENCLOSING, Tier.MODULE)
+    return Source(
+        name="text",
+        labels=[name.name for name in names],
+        tiers=[tiers[min(name.distance, 2)] for name in names],
+        make=lambda index: Candidate(label=names[index].name, kind=_KINDS[names[index].kind], source="text"),
+    )
+
+
+def _language_source() -> Source:
+    words = [(word, CandidateKind.KEYWORD) for word in scope.keywords()]
+    words += [(name, _KINDS[kind]) for name, kind in scope.builtin_names()]
+    return Source(
+        name="python",
+        labels=[name for name, _ in words],
+        tiers=[Tier.LANGUAGE] * len(words),
+        make=lambda index: Candidate(label=words[index][0], kind=words[index][1], source="python"),
+    )
+
+
+def _engine_source(items: Sequence[TyItem], place: Place) -> Source:
+    return Source(
+        name="ty",
+        labels=[item.label for item in items],
+        tiers=[_tier(item, place) for item in items],
+        make=lambda index: _of_engine(items[index]),
+    )
+
+
+def _tier(item: TyItem, place: Place) -> Tier:
+    if item.label.endswith("="):
+        return Tier.ARGUMENT
+    if place.kind is PlaceKind.NAME and item.kind == CandidateKind.KEYWORD:
+        return Tier.LANGUAGE
+    return Tier.ENGINE
+
+
+def _of_engine(item: TyItem) -> Candidate:
+    kinds = CandidateKind._value2member_map_
+    return Candidate(
+        label=item.label,
+        kind=CandidateKind(item.kind) if item.kind in kinds else CandidateKind.TEXT,
+        insert=item.insertText or "",
+        detail=item.detail,
+        deprecated=bool(item.tags and 1 in item.tags),
+        source="ty",
+    )
