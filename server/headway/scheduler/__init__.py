@@ -6,71 +6,161 @@
 
 from __future__ import annotations
 
-from headway.scheduler.config import OnBattery, RetryDefaults, SchedulerConfig
-from headway.scheduler.context import StepContext, current_step
-from headway.scheduler.errors import (
-    CycleError,
-    DuplicateTaskError,
-    ImpossibleRequirementError,
-    InvalidJobError,
-    NoCurrentStepError,
-    NotRetryableError,
-    QueueFullError,
-    SchedulerClosedError,
-    SchedulerError,
-    StepError,
-    SubmissionError,
-    TaskFailedError,
-    UnknownDependencyError,
-)
-from headway.scheduler.handle import JobHandle
-from headway.scheduler.model import (
-    Depth,
-    ErrorKind,
-    Event,
-    Failure,
-    Jitter,
-    Job,
-    JobChanged,
-    JobOutcome,
-    JobProgressed,
-    JobState,
-    JobView,
-    LoopStalled,
-    OnStepFailure,
-    OnTaskFailure,
-    OnTimeout,
-    Outcome,
-    PausedChanged,
-    PressureView,
-    Priority,
-    Requirement,
-    ResourceView,
-    RetryPolicy,
-    RunningView,
-    Snapshot,
-    Step,
-    StepEnded,
-    StepKind,
-    StepState,
-    StepView,
-    Task,
-    TaskEnded,
-    TaskKind,
-    TaskMoved,
-    TaskQueued,
-    TaskRetrying,
-    TaskStarted,
-    TaskState,
-    TaskTimedOut,
-    TaskView,
-    TimeoutPolicy,
-    WorkerChanged,
-    WorkerView,
-)
-from headway.scheduler.retry import classify
-from headway.scheduler.scheduler import LIGHT, Scheduler
-from headway.scheduler.strategies import DEFAULT, FIFO, PRIORITY, Strategy
+import importlib
+
+TYPE_CHECKING = False  # as in `typing`, which a starting worker process can do without
+if TYPE_CHECKING:
+    from headway.scheduler.config import OnBattery, RetryDefaults, SchedulerConfig
+    from headway.scheduler.context import StepContext, current_step
+    from headway.scheduler.errors import (
+        CycleError,
+        DuplicateTaskError,
+        ImpossibleRequirementError,
+        InvalidJobError,
+        NoCurrentStepError,
+        NotRetryableError,
+        QueueFullError,
+        SchedulerClosedError,
+        SchedulerError,
+        StepError,
+        SubmissionError,
+        TaskFailedError,
+        UnknownDependencyError,
+    )
+    from headway.scheduler.handle import JobHandle
+    from headway.scheduler.model import (
+        Depth,
+        ErrorKind,
+        Event,
+        Failure,
+        Jitter,
+        Job,
+        JobChanged,
+        JobOutcome,
+        JobProgressed,
+        JobState,
+        JobView,
+        LoopStalled,
+        OnStepFailure,
+        OnTaskFailure,
+        OnTimeout,
+        Outcome,
+        PausedChanged,
+        PressureView,
+        Priority,
+        Requirement,
+        ResourceView,
+        RetryPolicy,
+        RunningView,
+        Snapshot,
+        Step,
+        StepEnded,
+        StepKind,
+        StepState,
+        StepView,
+        Task,
+        TaskEnded,
+        TaskKind,
+        TaskMoved,
+        TaskQueued,
+        TaskRetrying,
+        TaskStarted,
+        TaskState,
+        TaskTimedOut,
+        TaskView,
+        TimeoutPolicy,
+        WorkerChanged,
+        WorkerView,
+    )
+    from headway.scheduler.retry import classify
+    from headway.scheduler.scheduler import LIGHT, Scheduler
+    from headway.scheduler.strategies import DEFAULT, FIFO, PRIORITY, Strategy
+
+# Imported when first asked for: a worker process needs little of all this, and needs it at once.
+_NAMES_IN = {
+    "config": (
+        "OnBattery",
+        "RetryDefaults",
+        "SchedulerConfig",
+    ),
+    "context": (
+        "StepContext",
+        "current_step",
+    ),
+    "errors": (
+        "CycleError",
+        "DuplicateTaskError",
+        "ImpossibleRequirementError",
+        "InvalidJobError",
+        "NoCurrentStepError",
+        "NotRetryableError",
+        "QueueFullError",
+        "SchedulerClosedError",
+        "SchedulerError",
+        "StepError",
+        "SubmissionError",
+        "TaskFailedError",
+        "UnknownDependencyError",
+    ),
+    "handle": ("JobHandle",),
+    "model": (
+        "Depth",
+        "ErrorKind",
+        "Event",
+        "Failure",
+        "Jitter",
+        "Job",
+        "JobChanged",
+        "JobOutcome",
+        "JobProgressed",
+        "JobState",
+        "JobView",
+        "LoopStalled",
+        "OnStepFailure",
+        "OnTaskFailure",
+        "OnTimeout",
+        "Outcome",
+        "PausedChanged",
+        "PressureView",
+        "Priority",
+        "Requirement",
+        "ResourceView",
+        "RetryPolicy",
+        "RunningView",
+        "Snapshot",
+        "Step",
+        "StepEnded",
+        "StepKind",
+        "StepState",
+        "StepView",
+        "Task",
+        "TaskEnded",
+        "TaskKind",
+        "TaskMoved",
+        "TaskQueued",
+        "TaskRetrying",
+        "TaskStarted",
+        "TaskState",
+        "TaskTimedOut",
+        "TaskView",
+        "TimeoutPolicy",
+        "WorkerChanged",
+        "WorkerView",
+    ),
+    "retry": ("classify",),
+    "scheduler": (
+        "LIGHT",
+        "Scheduler",
+    ),
+    "strategies": (
+        "DEFAULT",
+        "FIFO",
+        "PRIORITY",
+        "Strategy",
+    ),
+}
+_HOME_OF = {name: module for module, names in _NAMES_IN.items() for name in names}
+
 
 __all__ = [
     "Scheduler",
@@ -142,3 +232,15 @@ __all__ = [
     "NoCurrentStepError",
     "StepError",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import the module that has `name`, as by `from headway.scheduler import name`."""
+        module = _HOME_OF.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        globals()[name] = value
+        return value

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Mapping
-from typing import Any
 
 from headway.scheduler.errors import NoCurrentStepError
-from headway.scheduler.executors.base import StepContextData
+
+# As in `typing`, whose import, like that of the module below, a starting worker process can do without.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from headway.scheduler.executors.base import StepContextData
 
 
 class StepContext:

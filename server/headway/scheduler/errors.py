@@ -5,9 +5,12 @@ One class per reaction of the caller; facts are attributes, `args` survive pickl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+# As in `typing`, whose import, like that of the module below, a starting worker process can do without.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-from headway.scheduler.model import ErrorKind, Failure
+    from headway.scheduler.model import ErrorKind, Failure
 
 
 class SchedulerError(Exception):

@@ -50,6 +50,7 @@ from headway.scheduler.stimuli import (
 from headway.scheduler.strategies import BACKGROUND, DEFAULT, Strategy
 from headway.scheduler.trace import Trace
 from headway.scheduler.views import job_view, snapshot
+from headway.scheduler.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from headway.scheduler.durable import Factory
@@ -100,6 +101,7 @@ class Scheduler:
         )
         self._wall_offset_s = time.time() - time.monotonic()
         self._engine = Engine(self._core, self._executors)
+        self._watchdog = Watchdog(config.stall_report_s, self._engine.emit)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._next_ticket = 0
@@ -125,6 +127,7 @@ class Scheduler:
         for executor in (self._executors.loop, self._executors.thread, self._executors.process):
             await executor.start(self._engine.emit)
         await self._machine.start(self._sampled)
+        self._watchdog.start()
         self._loop = loop
         self._observing.start(self.config.watch)
 
@@ -138,6 +141,7 @@ class Scheduler:
         self._observing.closing()
         self._engine.handle(Closing("the scheduler was closed"))
         await self._engine.drained(grace_s)
+        self._watchdog.close()
         await self._machine.close()
         executors = (self._executors.process, self._executors.thread, self._executors.loop)
         await asyncio.gather(*(executor.close(grace_s) for executor in executors))

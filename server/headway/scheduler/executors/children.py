@@ -208,6 +208,11 @@ class Child:
             return None
         return await _end(self._process, signal.SIGTERM, grace_s)
 
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the whole group; nothing happens when the child has ended."""
+        if self._process is not None:
+            self._process.signal_group(number)
+
     def kill(self) -> None:
         """End the whole group at once; reaping follows, and then `on_exit`."""
         if self._process is not None:

@@ -33,6 +33,34 @@ class StepInterrupted(BaseException):
     """Raised inside a step that was cancelled while it declared itself `interruptible`."""
 
 
+class _StepData:
+    """What `executors.base.StepContextData` says, without the modules that stand behind that class."""
+
+    def __init__(
+        self,
+        job_id: str,
+        task_id: str,
+        task_name: str,
+        step_name: str,
+        attempt: int,
+        results: dict[str, Any],
+        previous: dict[str, Any],
+        deadline_at_s: float | None,
+        devices: tuple[int, ...],
+        device_env: dict[str, str],
+    ) -> None:
+        self.job_id = job_id
+        self.task_id = task_id
+        self.task_name = task_name
+        self.step_name = step_name
+        self.attempt = attempt
+        self.results = results
+        self.previous = previous
+        self.deadline_at_s = deadline_at_s
+        self.devices = devices
+        self.device_env = device_env
+
+
 class _Worker:
     """The state of the process: its pipe, and the one step that it runs."""
 
@@ -167,7 +195,7 @@ class _Worker:
             resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
         import importlib
 
-        for module in ("headway.scheduler.context", "headway.scheduler.executors.failures", *modules):
+        for module in ("headway.scheduler.context", *modules):
             try:
                 importlib.import_module(module)
             # Importing ahead saves time and decides nothing: the step that needs the module will fail, and say so.
@@ -189,10 +217,10 @@ class _Worker:
         """Run the step; return kind, further meta and body of the answer."""
         try:
             try:
-                call, args, kwargs, data = pickle.loads(body)
+                call, args, kwargs, *data = pickle.loads(body)
             except Exception as error:
                 raise _cannot_load(error) from error
-            value = self._call(call, args, kwargs, data)
+            value = self._call(call, args, kwargs, _StepData(*data))
             try:
                 answer = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
             except MemoryError:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from headway.scheduler.executors import frames, worker
-from headway.scheduler.executors.base import RunSink, StepResult, StepRun
+from headway.scheduler.executors.base import RunSink, StepContextData, StepResult, StepRun
 from headway.scheduler.executors.channel import Channel, SocketChannel, ThreadChannel
 from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.executors.memory import MIB, MemoryLimits, rss_mb
@@ -345,10 +345,26 @@ def pickled_step(run: StepRun) -> tuple[bytes, Failure | None]:
     if getattr(run.call, "__module__", None) == "__main__":
         return b"", _refused(run, "its function is defined in the main program; move it to a module")
     try:
-        return pickle.dumps((run.call, run.args, dict(run.kwargs), run.context), pickle.HIGHEST_PROTOCOL), None
+        return pickle.dumps((run.call, run.args, dict(run.kwargs), *_plain(run.context)), pickle.HIGHEST_PROTOCOL), None
     # Pickling runs methods of users, which may raise anything; the step has failed, not the pool.
     except Exception as error:  # noqa: BLE001
         return b"", _refused(run, f"{type(error).__qualname__}: {error}")
+
+
+def _plain(data: StepContextData) -> tuple[Any, ...]:
+    """Return the arguments of the worker's own class for this, which needs no imports."""
+    return (
+        data.job_id,
+        data.task_id,
+        data.task_name,
+        data.step_name,
+        data.attempt,
+        dict(data.results),
+        dict(data.previous),
+        data.deadline_at_s,
+        data.devices,
+        dict(data.device_env),
+    )
 
 
 def _refused(run: StepRun, why: str) -> Failure:
