@@ -58,7 +58,8 @@ class SchedulerConfig:
     quanta_s: tuple[float, float, float, float, float] = (0.01, 0.02, 0.05, 0.1, 0.2)
     sink_after_quanta: int = 3
     rise_after_s: float = 5.0  # math.inf: no ageing
-    batch_share: float = 0.05  # of one core; 0: none
+    # Of one core; 0: none. BATCH is owed 5 % in any ten seconds; the rest is for steps that end just after one of them.
+    batch_share: float = 0.07
     batch_credit_cap_s: float = 0.5  # the largest claim that BATCH can save up, in core seconds
     batch_due_s: float = 0.05  # the claim at which BATCH goes next
     reserve_after_s: float = 0.2  # a blocked task has room kept for it after this wait; math.inf: never

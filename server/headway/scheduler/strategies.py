@@ -17,6 +17,7 @@ from headway.scheduler.model import Priority
 
 BACKGROUND = (Priority.LOW, Priority.BATCH)
 FEEDBACK = (Priority.NORMAL, Priority.LOW, Priority.BATCH)
+BEHIND_HIGH = Priority.HIGH + 0.5  # as far as waiting brings anybody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +73,14 @@ DEFAULT = PRIORITY.guaranteed(Priority.CRITICAL).best_effort(*BACKGROUND).shared
 
 
 def risen_rank(discipline: Discipline, waited_s: float, rise_after_s: float) -> float:
-    """Return the rank after a wait: one better for each `rise_after_s`, but never CRITICAL's."""
+    """Return the rank after a wait: one better for each `rise_after_s`, up to just behind HIGH.
+
+    Not among HIGH, let alone CRITICAL: under overload everything waits long, and what has aged would then take the
+    place of those for whom a person waits, when it should be delayed first.
+    """
     if not discipline.ages or waited_s < rise_after_s:
         return discipline.rank
-    return max(min(discipline.rank, float(Priority.HIGH)), discipline.rank - math.floor(waited_s / rise_after_s))
+    return max(min(discipline.rank, BEHIND_HIGH), discipline.rank - math.floor(waited_s / rise_after_s))
 
 
 class FairShares:

@@ -53,12 +53,12 @@ def day(seed: int, cores: float, hours: float = 8.0, rhythm: Rhythm = Rhythm()) 
 
 
 def overload(seed: int, cores: float, seconds: float = 60.0) -> list[Request]:
-    """Return three times the load that the machine can carry: a third of it HIGH, the rest below, BATCH without end."""
+    """Return three times the load that the machine can carry: half of it HIGH, the rest below, BATCH without end."""
     draw = random.Random(seed)
     made = [_endless(draw, seconds, cores)]
     for priority, shape, mean_s, share in (
         (Priority.CRITICAL, _QUICK, 0.015, 0.05),
-        (Priority.HIGH, _LOOK_UP, 0.10, 0.45),
+        (Priority.HIGH, _CHECK, 0.10, 0.45),
         (Priority.NORMAL, _CHECK, 0.25, 1.5),
         (Priority.LOW, _TEST, 1.0, 1.0),
     ):
@@ -68,11 +68,11 @@ def overload(seed: int, cores: float, seconds: float = 60.0) -> list[Request]:
 
 
 def siege(seed: int, cores: float, seconds: float = 60.0) -> list[Request]:
-    """Return CRITICAL and HIGH work without end, a little more than the machine can carry, while BATCH work waits."""
+    """Return CRITICAL and HIGH work without end, more than the machine can carry, while BATCH work waits."""
     draw = random.Random(seed)
     made = [_endless(draw, seconds, cores)]
     made += _stream(draw, Priority.CRITICAL, _QUICK, 0.015, 0.15 * cores, seconds)
-    made += _stream(draw, Priority.HIGH, _LOOK_UP, 0.10, 1.2 * cores, seconds)
+    made += _stream(draw, Priority.HIGH, _CHECK, 0.20, 1.3 * cores, seconds)
     made.sort(key=lambda found: found.at_s)
     return made
 
