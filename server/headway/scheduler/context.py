@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 
 from headway.scheduler.errors import NoCurrentStepError
@@ -10,6 +11,7 @@ from headway.scheduler.errors import NoCurrentStepError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from headway.scheduler.executors.base import StepContextData
@@ -23,9 +25,11 @@ class StepContext:
         cancelled: Cheap and callable from the step's own thread.
         heartbeat: Says that the step lives; callable from the step's own thread.
         report_partial: Hands over a value that may serve when a time limit ends the step.
+        preempted: Whether something more urgent waits.
+        interruptible: Makes the block in which a cancel may interrupt whatever runs; by default nothing can.
     """
 
-    __slots__ = ("_cancelled", "_heartbeat", "_partial", "_preempted", "data")
+    __slots__ = ("_cancelled", "_heartbeat", "_interruptible", "_partial", "_preempted", "data")
 
     def __init__(
         self,
@@ -35,12 +39,14 @@ class StepContext:
         heartbeat: Callable[[], None],
         report_partial: Callable[[Any], None],
         preempted: Callable[[], bool] = lambda: False,
+        interruptible: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
     ) -> None:
         self.data = data
         self._cancelled = cancelled
         self._heartbeat = heartbeat
         self._partial = report_partial
         self._preempted = preempted
+        self._interruptible = interruptible
 
     @property
     def job_id(self) -> str:
@@ -82,6 +88,14 @@ class StepContext:
     def preempted(self) -> bool:
         """Return whether something more urgent waits for this place, so that an early end would help."""
         return self._preempted()
+
+    def interruptible(self) -> AbstractContextManager[None]:
+        """Return a block in which a cancel interrupts the code at once, by an exception, and the worker lives on.
+
+        For long calls into code that cannot ask `cancelled()` and bears an interruption at any point. In worker
+        processes only; elsewhere the block changes nothing.
+        """
+        return self._interruptible()
 
     def heartbeat(self) -> None:
         """Say that the step lives, where its task's `TimeoutPolicy.heartbeat_s` asks for it."""

@@ -176,6 +176,15 @@ def until_cancelled() -> str:
     return "left"
 
 
+def interruptible() -> None:
+    """Hear nothing, but bear to be interrupted."""
+    step = current_step()
+    with step.interruptible():
+        step.report_partial(os.getpid())
+        while True:
+            sum(range(1000))
+
+
 def until_preempted() -> str:
     step = current_step()
     step.report_partial(os.getpid())

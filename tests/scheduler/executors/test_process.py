@@ -201,7 +201,7 @@ async def test_python_variables_do_not_reach_a_worker(monkeypatch: pytest.Monkey
 
 
 async def test_a_told_step_may_leave_by_itself_and_keeps_its_worker() -> None:
-    async with processes(size=1) as bench:
+    async with processes(size=1, unheard_s=30.0) as bench:
         running, sink = bench.begin(steps.until_cancelled)
         pid = await begun(sink)
         running.cancel(30.0)
@@ -213,6 +213,27 @@ async def test_a_told_step_may_leave_by_itself_and_keeps_its_worker() -> None:
         running.cancel(0.0)  # too late, and nothing comes of it
         assert await bench.value(steps.pid) == pid
         assert sink.answers == 1
+
+
+async def test_an_interruptible_step_is_interrupted_and_its_worker_lives_on() -> None:
+    async with processes(size=1, unheard_s=30.0) as bench:
+        for _ in range(20):
+            running, sink = bench.begin(steps.interruptible)
+            pid = await begun(sink)
+            running.cancel(30.0)
+            result = await ended(sink)
+            assert result.cancelled
+            assert await bench.value(steps.pid) == pid
+        assert not [change for change in bench.changes if change.change == "killed"]
+
+
+async def test_a_cancel_that_comes_first_interrupts_at_the_beginning() -> None:
+    async with processes(size=1, unheard_s=30.0) as bench:
+        await bench.value(steps.pid)
+        running, sink = bench.begin(steps.interruptible)
+        running.cancel(30.0)
+        assert (await ended(sink)).cancelled
+        assert [change.change for change in bench.changes] == ["started"]
 
 
 async def test_a_preempted_step_may_make_room() -> None:

@@ -87,6 +87,15 @@ async def test_a_cancelled_step_is_told_and_answers_when_it_returns() -> None:
         assert sink.answers == 1
 
 
+async def test_nothing_interrupts_a_thread() -> None:
+    def body() -> str:
+        with current_step().interruptible():
+            return "done"
+
+    async with threads() as bench:
+        assert await bench.value(body) == "done"
+
+
 async def test_a_preempted_step_may_make_room() -> None:
     async with threads() as bench:
         running, sink = bench.begin(steps.until_preempted)

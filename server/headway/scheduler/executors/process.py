@@ -8,8 +8,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import psutil
+
 from headway.scheduler.executors.base import ROLES, Role, RunSink, StepRun, WorkerReport, role_of
-from headway.scheduler.executors.memory import MemoryLimits
+from headway.scheduler.executors.memory import MIB, MemoryLimits
 from headway.scheduler.executors.pool import PoolSettings, WorkerPool
 from headway.scheduler.executors.spawn import PriorityClass
 from headway.scheduler.executors.worker_process import ProcessRun, WorkerSettings
@@ -20,6 +22,7 @@ _CLASSES: Mapping[Role, PriorityClass] = {
     "standard": PriorityClass.NORMAL,
     "background": PriorityClass.BACKGROUND,
 }
+_MEMORY_SHARE = 0.8
 _MOST_WORKERS = 16  # of a pool, by default
 
 
@@ -42,15 +45,14 @@ class ProcessSettings:
         """Return pools that suit the number of cores.
 
         How many steps really run at once is decided by the quotas; the pools only set the upper bound, and grow when
-        it is asked for.
+        it is asked for. By default no worker may take more than four fifths of the machine's memory.
         """
         cores = math.ceil(cpu_cores or _usable_cores())
+        limits = memory or MemoryLimits(data_mb=_MEMORY_SHARE * psutil.virtual_memory().total / MIB)
         few, many = min(_MOST_WORKERS, max(2, cores)), min(_MOST_WORKERS, 2 * max(2, cores))
 
         def pool(role: Role, size: int, warm: int) -> PoolSettings:
-            worker = WorkerSettings(
-                priority_class=_CLASSES[role], memory=memory or MemoryLimits(), modules=(modules or {}).get(role, ())
-            )
+            worker = WorkerSettings(priority_class=_CLASSES[role], memory=limits, modules=(modules or {}).get(role, ()))
             return PoolSettings(size=size, warm=warm, worker=worker)
 
         return cls(

@@ -167,6 +167,7 @@ class _Worker:
             return
         if self._told or self._look():
             self._interruptible = False
+            self._send(frames.TOLD)
             raise StepInterrupted
 
     # ---- life -------------------------------------------------------------------------------------------------------
@@ -229,6 +230,8 @@ class _Worker:
                 raise _cannot_send(value, error) from error
             if len(answer) > self._max_result_bytes:
                 raise _too_large("the result", len(answer), self._max_result_bytes)
+        except StepInterrupted:
+            return frames.FAILED, ("cancelled", "interrupted", "StepInterrupted", "", None), b""
         # User code may raise anything, SystemExit included; all of it is an answer, and the worker lives on.
         except BaseException as error:  # noqa: BLE001
             self._interruptible = False
@@ -248,6 +251,7 @@ class _Worker:
             heartbeat=self.heartbeat,
             report_partial=self.report_partial,
             preempted=self.preempted,
+            interruptible=self.interruptible,
         )
         if data.device_env:
             os.environ.update(data.device_env)

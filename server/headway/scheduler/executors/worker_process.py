@@ -30,7 +30,6 @@ from headway.scheduler.model import ErrorKind, Failure
 
 _log = logging.getLogger(__name__)
 
-UNACKNOWLEDGED_GRACE_S = 0.05  # for a step that does not even ask whether it is cancelled
 _QUIT_S = 2.0  # for exit handlers of what user code imported
 # Quicker than `-m` by what runpy takes, and it finds us wherever we were imported from, also in isolated mode.
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from %s import main; main(sys.argv[1:])"
@@ -39,12 +38,17 @@ _ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """How a pool's workers are. `modules` are imported while a worker waits for its first step."""
+    """How a pool's workers are.
+
+    `modules` are imported while a worker waits for its first step. A cancelled step that has not even asked whether it
+    is cancelled is ended by force after `unheard_s`, or the grace if that is shorter.
+    """
 
     priority_class: PriorityClass = PriorityClass.NORMAL
     memory: MemoryLimits = field(default_factory=MemoryLimits)
     max_result_bytes: int = 64 * MIB
     modules: tuple[str, ...] = ()
+    unheard_s: float = 0.05
 
 
 class WorkerOwner(Protocol):
@@ -85,7 +89,7 @@ class ProcessRun:
         self.worker.tell(frames.CANCEL)
         if self.interruptible:
             self.worker.interrupt()
-        self._timer = self._loop.call_later(min(grace_s, UNACKNOWLEDGED_GRACE_S), self._grace_over)
+        self._timer = self._loop.call_later(min(grace_s, self.worker.settings.unheard_s), self._grace_over)
 
     def preempt(self) -> None:
         if not self.ended and self.worker is not None:
@@ -145,7 +149,7 @@ class WorkerProcess:
 
     def __init__(self, owner: WorkerOwner, settings: WorkerSettings, slot: str, restarts: int) -> None:
         self._owner = owner
-        self._settings = settings
+        self.settings = settings
         self.slot = slot
         self.restarts = restarts
         self.ready = False
@@ -232,7 +236,7 @@ class WorkerProcess:
         if run is None or used_mb is None:
             return
         required_mb = run.run.memory_mb
-        limit_mb = self._settings.memory.step_limit_mb(self.idle_rss_mb, required_mb)
+        limit_mb = self.settings.memory.step_limit_mb(self.idle_rss_mb, required_mb)
         if used_mb > limit_mb:
             self.out_of_memory = True
             self.kill(
@@ -249,7 +253,7 @@ class WorkerProcess:
         return Process(
             [sys.executable, "-I", "-c", _BOOT % worker.__name__, _ROOT, *arguments],
             on_exit=self._on_exit,
-            priority_class=self._settings.priority_class,
+            priority_class=self.settings.priority_class,
             env=clean_environment(),
             stdin=stdin,
             stdout=stdout,
@@ -311,7 +315,7 @@ class WorkerProcess:
         self.running = None
         self.used_at_s = asyncio.get_running_loop().time()
         used_mb = rss_bytes / MIB if rss_bytes else self.rss_mb() or 0.0
-        if used_mb > max(self._settings.memory.recycle_mb, 1.5 * self.idle_rss_mb):
+        if used_mb > max(self.settings.memory.recycle_mb, 1.5 * self.idle_rss_mb):
             _log.info("worker %s (%s) is replaced: it holds %.0f MiB after its step", self.pid, self.slot, used_mb)
             self.quit()
         self._owner.worker_free(self)
