@@ -11,11 +11,12 @@ import math
 from typing import Final, NamedTuple
 
 from headway.scheduler.config import OnBattery, SchedulerConfig
+from headway.scheduler.credit import BatchCredit
 from headway.scheduler.model import Priority
 from headway.scheduler.queues import Entry, LevelQueue, Line
 from headway.scheduler.records import Run, TaskRecord
 from headway.scheduler.resources import GPU_MEMORY, GPUS, SLOT, Grant, Quota, Slots
-from headway.scheduler.strategies import FairShares, Strategy, risen_rank
+from headway.scheduler.strategies import Discipline, FairShares, Strategy, risen_rank
 
 _CRITICAL: Final = Priority.CRITICAL
 _BATCH: Final = Priority.BATCH
@@ -24,47 +25,10 @@ _DUE_RANK: Final = 0.5
 _LEAST_COST: Final = 0.01
 
 
-class BatchCredit:
-    """What BATCH work may claim however busy the rest is: a share of one core, saved up while it waits."""
-
-    __slots__ = ("_at_s", "_cap", "_due", "_share", "_waits", "running", "saved_s")
-
-    def __init__(self, config: SchedulerConfig) -> None:
-        self._share = config.batch_share
-        self._cap = config.batch_credit_cap_s
-        self._due = config.batch_due_s
-        self._waits = False
-        self._at_s = 0.0
-        self.saved_s = 0.0
-        self.running = 0  # runs whose cost is not known yet: one claim at a time
-
-    def update(self, now_s: float, waits: bool) -> None:
-        """Accrue up to now, and note whether BATCH waits from now on."""
-        if self._waits:
-            self.saved_s = min(self._cap, self.saved_s + self._share * (now_s - self._at_s))
-        self._at_s = now_s
-        self._waits = waits
-
-    def charge(self, core_seconds: float) -> None:
-        self.running -= 1
-        self.saved_s = max(-self._cap, self.saved_s - core_seconds)
-
-    @property
-    def is_due(self) -> bool:
-        return self._waits and not self.running and self.saved_s >= self._due - 1e-9
-
-    def due_at_s(self) -> float:
-        """Return when the next claim is due if BATCH goes on waiting; inf where it has none."""
-        if not self._waits or self._share <= 0 or self.running:
-            return math.inf
-        return self._at_s + max(0.0, (self._due - self.saved_s) / self._share)
-
-
 class Start(NamedTuple):
     """A task that was taken out of the queue and holds its room and its slot."""
 
     record: TaskRecord
-    pool: int
     grant: Grant
     by_credit: bool
 
@@ -93,15 +57,16 @@ class Admission:
         self._config = config
         self._disciplines = strategy.disciplines
         self._fair = [FairShares() if found.shared and config.fair_shares else None for found in strategy.disciplines]
+        self.attention = False  # somebody is new, or something changed: `admit` has something to look at
+        self.keep_at_s = math.inf  # when the next blocked task gets room kept for it
         self._all = False  # everything has to be looked at anew
         self._fresh: list[Entry[TaskRecord]] = []
         self._kept: list[tuple[tuple[float, float, int], int]] = []  # room that is kept, and by whose rank
-        self._keep_at_s = math.inf  # when the next blocked task gets room kept for it
         self._critical_waits = False
 
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
-    def push(self, record: TaskRecord, pool: int, since_s: float, now_s: float) -> None:
+    def push(self, record: TaskRecord, since_s: float, now_s: float) -> None:
         """Let a task wait for its place, from `since_s` on. A number of arrival that it has already, it keeps."""
         level = record.level
         fair = self._fair[level]
@@ -115,13 +80,14 @@ class Admission:
             record,
             level,
             since_s,
-            key=(record.priority, pool, record.shape.size_class),
+            key=(record.priority, record.pool, record.shape.size_class),
             order=record.order,
             tag=tag,
         )
         record.entry = entry
         record.ready_at_s = since_s
         self._count(record.priority, 1, now_s)
+        self.attention = True
         if not self._all:
             self._fresh.append(entry)
 
@@ -134,7 +100,7 @@ class Admission:
         self.queue.remove(entry)
         self._count(entry.line.key[0], -1, now_s)
         if self._kept or self._critical_waits:
-            self._all = True  # the room may have been kept for it
+            self._all = self.attention = True  # the room may have been kept for it
         return True
 
     def pause(self, priorities: tuple[Priority, ...], paused: bool, now_s: float) -> None:
@@ -142,11 +108,11 @@ class Admission:
         for priority in priorities:
             self.paused[priority] = paused
             self._count(priority, 0, now_s)
-        self._all = True
+        self.changed()
 
     def changed(self) -> None:
         """Note that room was freed, or that a rule changed."""
-        self._all = True
+        self._all = self.attention = True
 
     def release(self, run: Run, ran_s: float) -> None:
         """Take back what a run holds; once, whatever ends it."""
@@ -155,8 +121,8 @@ class Admission:
         grant, run.grant = run.grant, None
         self.quota.release(grant)
         self.slots.release(run.pool)
-        self._all = True
-        if run.best_effort:
+        self._all = self.attention = True
+        if grant.best_effort:
             self.background_running -= 1
         if run.by_credit:
             self.credit.charge(grant.cores / 1e6 * ran_s)
@@ -164,16 +130,13 @@ class Admission:
     def force_release(self, run: Run) -> None:
         """Take back the room, but not the slot, of a run that will not end."""
         if run.grant is not None and self.quota.release(run.grant):
-            self._all = True
+            self.changed()
 
     def recharge(self, run: Run, ran_s: float) -> None:
         """Charge BATCH's share for a step that ended, while its task goes on to the next."""
         if run.grant is not None:
             self.credit.charge(run.grant.cores / 1e6 * ran_s)
             self.credit.running += 1
-
-    def is_best_effort(self, priority: Priority) -> bool:
-        return self._disciplines[priority].best_effort
 
     def has_feedback(self, level: int) -> bool:
         return self._disciplines[level].ages
@@ -184,50 +147,52 @@ class Admission:
 
     # ---- starting ---------------------------------------------------------------------------------------------------
 
-    def direct(self, record: TaskRecord, pool: int, now_s: float) -> Grant | None:
-        """Give a new task its room at once when nobody waits and nothing stands against it; None: let it wait."""
+    def direct(self, record: TaskRecord, now_s: float) -> Grant | None:
+        """Give a task its room at once where nobody waits and nothing stands against it; None: let it wait."""
         priority = record.priority
-        if self._all or self.paused[priority] or len(self.queue):
+        if self.paused[priority]:
             return None
         discipline = self._disciplines[priority]
         if discipline.best_effort and self._held(record, False):
             return None
-        if not self.slots.free(pool) or self.quota.lacking(record.shape, discipline.guaranteed):
+        guaranteed = discipline.guaranteed
+        if (record.pool >= 0 and not self.slots.free(record.pool)) or self.quota.lacking(record.shape, guaranteed):
             return None
         if record.order is None:
             record.order = self.queue.new_order()
-        record.ready_at_s = now_s
-        if discipline.best_effort:
-            self.background_running += 1
-        self.slots.acquire(pool)
-        return self.quota.acquire(record.shape, discipline.guaranteed)
+        return self._give(record, discipline)
 
     def admit(self, now_s: float) -> list[Start]:
         """Take those that may start now out of the queue, most urgent first, and give them their room."""
         fresh = self._fresh
-        if self._all or now_s >= self._keep_at_s or (fresh and self._due(now_s)):
-            self._kept = []
-            self._keep_at_s = math.inf
-            self._critical_waits = False
-            self._all = False
-            fresh.clear()
-            return self._pass(list(self.queue.lines()), now_s, whole=True)
+        self.attention = False
+        queue = self.queue
+        if not queue.size:
+            self._begin_whole()
+            return []
+        if self._all or now_s >= self.keep_at_s or (fresh and self._due(now_s)):
+            self._begin_whole()
+            lines = queue.lines()
+            if len(lines) == 1 and lines[0].key[0] is not _BATCH:
+                return self._pass_line(lines[0], now_s)
+            return self._pass(lines, now_s, whole=True)
         if not fresh:
             return []
         # Whoever is new and first of its line may start beside what is blocked; all others have been looked at.
-        lines = {id(entry.line): entry.line for entry in fresh if entry.live and entry.line.head() is entry}
+        heads = {id(entry.line): entry.line for entry in fresh if entry.live and entry.line.head() is entry}
         fresh.clear()
-        return self._pass(list(lines.values()), now_s, whole=False) if lines else []
+        return self._pass(list(heads.values()), now_s, whole=False) if heads else []
 
     def wake_at_s(self) -> float:
         """Return when time alone lets something start: BATCH work that is held back but has a claim."""
         return self.credit.due_at_s() if self.pressed == "cpu" else math.inf
 
-    def must_yield(self, record: TaskRecord, spent: bool) -> bool:
+    def must_yield(self, record: TaskRecord, run: Run, spent: bool) -> bool:
         """Return whether a task gives its place up at a step boundary.
 
         Args:
             record: It runs, and would go on.
+            run: Its last step, whose place it holds.
             spent: It has used its quantum up, so that its equals count as more urgent.
         """
         priority = record.priority
@@ -235,16 +200,45 @@ class Admission:
             return True
         if self._disciplines[priority].best_effort and self._held(record, False, running=True):
             return True
-        if not self._config.preempt or not len(self.queue) or self._disciplines[priority].guaranteed:
+        if not self._config.preempt or not self.queue.size or self._disciplines[priority].guaranteed:
             return False
         own = self._disciplines[record.level].rank
         for line in self.queue.lines():
             rank = self._disciplines[line.level].rank
-            if (rank < own or (spent and rank == own)) and self._would_help(line, record):
+            if (rank < own or (spent and rank == own)) and self._would_help(line, record, run.pool):
                 return True
         return False
 
     # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _begin_whole(self) -> None:
+        self._all = False
+        self._critical_waits = False
+        self._fresh.clear()
+        self.keep_at_s = math.inf
+        if self._kept:
+            self._kept = []
+
+    def _pass_line(self, line: Line[TaskRecord], now_s: float) -> list[Start]:
+        """Do what `_pass` does where there is one line only, which is the usual case."""
+        priority, pool, _ = line.key
+        starts: list[Start] = []
+        if self.paused[priority]:
+            return starts
+        discipline = self._disciplines[priority]
+        guaranteed = discipline.guaranteed
+        quota, slots = self.quota, self.slots
+        while (entry := line.head()) is not None:
+            record = entry.item
+            if discipline.best_effort and self._held(record, False):
+                break
+            lack = quota.lacking(record.shape, guaranteed)
+            if lack or not slots.free(pool):
+                self._keep(entry, (discipline.rank, entry.tag, entry.order), lack, False, now_s)
+                break
+            self._take(entry, now_s)
+            starts.append(Start(record, self._give(record, discipline), False))
+        return starts
 
     def _pass(self, lines: list[Line[TaskRecord]], now_s: float, *, whole: bool) -> list[Start]:
         due = self._due(now_s)
@@ -272,7 +266,7 @@ class Admission:
                 continue
             shape = record.shape
             lack = quota.lacking(shape, discipline.guaranteed)
-            if not slots.free(pool):
+            if pool >= 0 and not slots.free(pool):
                 lack |= SLOT
             if not whole and self._kept:
                 mine = (rank, tag, order)
@@ -284,26 +278,40 @@ class Admission:
                 due = False
             if not lack and (discipline.guaranteed or not kept_mask & shape.uses):
                 self._take(entry, now_s)
-                slots.acquire(pool)
-                starts.append(Start(record, pool, quota.acquire(shape, discipline.guaranteed), by_credit))
-                if discipline.best_effort:
-                    self.background_running += 1
+                starts.append(Start(record, self._give(record, discipline), by_credit))
                 if by_credit:
                     self.credit.running += 1
                 if (following := line.head()) is not None:
                     heapq.heappush(heads, self._ranked(following, now_s, due))
-                continue
-            if lack and priority is _CRITICAL:
-                self._critical_waits = True
-            lack &= ~SLOT
-            if lack:
-                keep_at_s = entry.since_s + self._config.reserve_after_s
-                if discipline.guaranteed or by_credit or now_s >= keep_at_s:
-                    kept_mask |= lack
-                    self._kept.append(((rank, tag, order), lack))
-                else:
-                    self._keep_at_s = min(self._keep_at_s, keep_at_s)
+            elif lack:
+                kept_mask |= self._keep(entry, (rank, tag, order), lack, by_credit, now_s)
         return starts
+
+    def _keep(
+        self, entry: Entry[TaskRecord], rank: tuple[float, float, int], lack: int, by_credit: bool, now_s: float
+    ) -> int:
+        """Keep room for a task that is blocked, if it has a claim to it by now; return in which dimensions."""
+        priority = entry.line.key[0]
+        if priority is _CRITICAL:
+            self._critical_waits = True
+        lack &= ~SLOT
+        if not lack:
+            return 0
+        keep_at_s = entry.since_s + self._config.reserve_after_s
+        if by_credit or now_s >= keep_at_s or self._disciplines[priority].guaranteed:
+            self._kept.append((rank, lack))
+            return lack
+        self.keep_at_s = min(self.keep_at_s, keep_at_s)
+        return 0
+
+    def _give(self, record: TaskRecord, discipline: Discipline) -> Grant:
+        if record.pool >= 0:
+            self.slots.acquire(record.pool)
+        grant = self.quota.acquire(record.shape, discipline.guaranteed)
+        if discipline.best_effort:
+            grant.best_effort = True
+            self.background_running += 1
+        return grant
 
     def _ranked(self, entry: Entry[TaskRecord], now_s: float, due: bool) -> tuple[float, float, int, Entry[TaskRecord]]:
         line = entry.line
@@ -343,17 +351,17 @@ class Admission:
             return False
         return self._config.on_battery is OnBattery.PAUSE or (not running and self.background_running > 0)
 
-    def _would_help(self, line: Line[TaskRecord], record: TaskRecord) -> bool:
+    def _would_help(self, line: Line[TaskRecord], record: TaskRecord, own_pool: int) -> bool:
         """Return whether the head of a line could use the place of a task that runs."""
-        priority, pool = line.key[0], line.key[1]
+        priority: Priority = line.key[0]
+        pool: int = line.key[1]
         entry = line.head()
         if entry is None or self.paused[priority]:
             return False
         discipline = self._disciplines[priority]
         if discipline.best_effort and self._held(entry.item, False, running=True):
             return False
-        run = record.run
         if not self.slots.free(pool):
-            return run is not None and run.pool == pool
+            return own_pool == pool
         lack = self.quota.lacking(entry.item.shape, discipline.guaranteed)
         return lack == 0 or lack & record.shape.uses == lack

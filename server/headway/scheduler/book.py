@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.errors import DuplicateTaskError, ImpossibleRequirementError, InvalidJobError, SchedulerError
-from headway.scheduler.flow import pool_of
 from headway.scheduler.graph import check_task, checked_order, inherited
-from headway.scheduler.model import Job, Priority, Task, TaskState
-from headway.scheduler.records import JobRecord, TaskRecord
+from headway.scheduler.model import Job, Priority, StepKind, Task, TaskState
+from headway.scheduler.records import JobRecord, TaskRecord, pool_of
 from headway.scheduler.resources import Quota, Shape, Shapes, Slots
 
 
@@ -130,23 +129,26 @@ class JobBook:
     def _make_task(self, record: JobRecord, task: Task, priority: Priority) -> TaskRecord:
         check_task(task)
         shape = self._shapes.of(task.requirement)
-        impossible = self._quota.impossible(shape, task.name, priority is Priority.CRITICAL)
-        if impossible is not None:
-            raise impossible
+        # What ordinary work may ask for, CRITICAL work may, too.
+        if shape.fits_version != self._quota.version:
+            impossible = self._quota.impossible(shape, task.name, priority is Priority.CRITICAL)
+            if impossible is not None:
+                raise impossible
+            if priority is not Priority.CRITICAL:
+                shape.fits_version = self._quota.version
         self._next_task = key = self._next_task + 1
         # A lazily fed job lists no tasks, so their number cannot tell them apart.
         index = len(record.tasks) if record.results is None else key
         made = TaskRecord(task, record, key, index, priority, shape)
-        if task.steps:
-            for step in task.steps:
-                self._check_pool(task, pool_of(step.kind, priority), step.kind.value)
-        else:
-            self._check_pool(task, pool_of(made.kind, priority), made.kind.value)
+        for step in task.steps:
+            self._check_pool(task, pool_of(step.kind, priority), step.kind)
+        if made.pool >= 0:
+            self._check_pool(task, made.pool, made.kind)
         return made
 
-    def _check_pool(self, task: Task, pool: int, kind: str) -> None:
+    def _check_pool(self, task: Task, pool: int, kind: StepKind) -> None:
         if not self._slots.possible(pool):
-            raise ImpossibleRequirementError(task.name, f"{kind} slots", 1, 0)
+            raise ImpossibleRequirementError(task.name, f"{kind.value} slots", 1, 0)
 
     def _connect(self, made: TaskRecord, names: dict[str, TaskRecord]) -> None:
         if not made.task.depends_on:
@@ -178,7 +180,8 @@ class JobBook:
         tickets, record.tickets = record.tickets, ()
         for ticket in tickets:
             del self.by_ticket[ticket]
-        self._forget_keys(record)
+        if record.waiters is not None or record.supersede_keys is not None:
+            self._forget_keys(record)
         if record.job.visible:
             ended = self._ended
             ended.pop(record.job_id, None)

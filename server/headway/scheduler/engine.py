@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, TypeVar, assert_never
 
 from headway.scheduler.core import SchedulerCore
-from headway.scheduler.executors.base import Executors, Running, StepResult
+from headway.scheduler.executors.base import Executors, Running, StepResult, StepRun
 from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.handle import JobHandle
 from headway.scheduler.model import Event, Failure, JobOutcome, Task
 from headway.scheduler.stimuli import (
     AbandonRun,
-    Begin,
     CallFallback,
     CancelRun,
     Command,
@@ -55,7 +55,9 @@ class _Sink:
         self._run_id = run_id
 
     def done(self, result: StepResult) -> None:
-        self._engine.step_ended(self._run_id, result)
+        engine = self._engine
+        if engine.running.pop(self._run_id, None) is not None:
+            engine.handle(StepEnded(self._run_id, result))
 
     def heartbeat(self) -> None:
         self._engine.handle(HeartbeatSeen(self._run_id))
@@ -75,17 +77,19 @@ class Engine:
     _loop: asyncio.AbstractEventLoop
 
     def __init__(self, core: SchedulerCore, executors: Executors) -> None:
-        self.waiters: dict[int, JobHandle] = {}
+        self.waiters: dict[int, JobHandle] = {}  # by ticket
         self._core = core
         self._executors = executors
         self._clock = time.monotonic
-        self._running: dict[int, Running] = {}
+        self.running: dict[int, Running] = {}
         self._sources: dict[str, AsyncIterator[Task]] = {}
         self._feeders: dict[str, asyncio.Task[None]] = {}
         self._subscribers: list[Subscriber] = []
-        self._commands: deque[Command] = deque()
+        self._later: deque[Command] = deque()
         self._applying = False
+        self._timers = core.timers
         self._timer: asyncio.TimerHandle | None = None
+        self._armed_at_s = math.inf
         self._drained: asyncio.Future[None] | None = None
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -114,7 +118,8 @@ class Engine:
         commands = self._core.handle(event, self._clock())
         if commands:
             self._apply(commands)
-        self._set_timer()
+        if self._timers.soonest_s < self._armed_at_s:
+            self._set_timer()
 
     def submit(self, event: Submitted, waiters: Sequence[JobHandle]) -> None:
         """Hand jobs in; each waiter learns its job before anything else happens.
@@ -123,15 +128,12 @@ class Engine:
             SubmissionError: the core refused; nothing has changed.
         """
         commands = self._core.handle(event, self._clock())
-        for waiter, record in zip(waiters, self._core.submitted, strict=True):
+        for waiter, record in zip(waiters, self._core.jobs.submitted, strict=True):
             waiter.attach(record)
-        self._apply(commands)
-        self._set_timer()
-
-    def step_ended(self, run_id: int, result: StepResult) -> None:
-        """Take an executor's word that a run has ended; a second one for the same run is ignored."""
-        if self._running.pop(run_id, None) is not None:
-            self.handle(StepEnded(run_id, result))
+        if commands:
+            self._apply(commands)
+        if self._timers.soonest_s < self._armed_at_s:
+            self._set_timer()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with each event from now on; return what ends that."""
@@ -168,31 +170,40 @@ class Engine:
 
     def _apply(self, commands: list[Command]) -> None:
         """Do what the core asked for, in order, also where one command leads to the next input."""
-        queue = self._commands
-        queue.extend(commands)
         if self._applying:
+            self._later.extend(commands)
             return
         self._applying = True
         try:
-            while queue:
-                self._do(queue.popleft())
+            for command in commands:
+                if isinstance(command, StepRun):
+                    self._begin(command)
+                elif isinstance(command, Publish):
+                    self.emit(command.event)
+                elif isinstance(command, Resolve):
+                    self._resolve(command)
+                else:
+                    self._do(command)
+                # What this one led to comes before the next: its events are older.
+                while self._later:
+                    self._do(self._later.popleft())
         finally:
             self._applying = False
 
     def _do(self, command: Command) -> None:
         match command:
-            case Begin():
+            case StepRun():
                 self._begin(command)
             case Resolve():
                 self._resolve(command)
             case Publish():
                 self.emit(command.event)
             case CancelRun():
-                running = self._running.get(command.run_id)
+                running = self.running.get(command.run_id)
                 if running is not None:
                     running.cancel(command.grace_s)
             case PreemptRun():
-                running = self._running.get(command.run_id)
+                running = self.running.get(command.run_id)
                 if running is not None:
                     running.preempt()
             case AbandonRun():
@@ -209,11 +220,10 @@ class Engine:
             case _:
                 assert_never(command)
 
-    def _begin(self, command: Begin) -> None:
-        run = command.run
+    def _begin(self, run: StepRun) -> None:
         run_id = run.run_id
         try:
-            self._running[run_id] = self._executors.of(run.kind).begin(run, _Sink(self, run_id))
+            self.running[run_id] = self._executors.of(run.kind).begin(run, _Sink(self, run_id))
         # Whatever keeps a run from being begun ends that run: its room must not leak.
         except Exception as error:
             _log.exception("%s could not be started", run.name)
@@ -221,7 +231,8 @@ class Engine:
             self.handle(StepEnded(run_id, StepResult(error=failure_of(error), started_at_s=now_s)))
 
     def _resolve(self, command: Resolve) -> None:
-        self._sources.pop(command.outcome.job_id, None)
+        if self._sources:
+            self._sources.pop(command.outcome.job_id, None)
         for ticket in command.tickets:
             waiter = self.waiters.pop(ticket, None)
             if waiter is not None:
@@ -316,19 +327,20 @@ class Engine:
     # ---- time -------------------------------------------------------------------------------------------------------
 
     def _set_timer(self) -> None:
+        """Let the loop wake the core at its next appointment; one that is voided later fires for nothing, once."""
         at_s = self._core.next_wake_at_s()
-        timer = self._timer
-        if at_s is None:
-            return  # one that is set fires for nothing, once
-        if timer is not None:
-            if timer.when() <= at_s:
-                return
-            timer.cancel()
+        if at_s is None or at_s >= self._armed_at_s:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._armed_at_s = at_s
         self._timer = self._loop.call_at(at_s, self._time_passed)
 
     def _time_passed(self) -> None:
         self._timer = None
+        self._armed_at_s = math.inf
         self.handle(TimePassed())
+        self._set_timer()
 
 
 async def _end_source(feeder: asyncio.Task[None] | None, close: Callable[[], Any] | None) -> None:

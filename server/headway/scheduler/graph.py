@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from headway.scheduler.errors import CycleError, DuplicateTaskError, InvalidJobError, UnknownDependencyError
-from headway.scheduler.model import OnTimeout, Priority, Task
+from headway.scheduler.model import NO_LIMITS, ONE_CORE, RETRY_BY_PRIORITY, OnTimeout, Priority, Task
 
 
 def checked_order(tasks: Sequence[Task]) -> list[int]:
@@ -84,6 +85,17 @@ def check_task(task: Task) -> None:
         raise InvalidJobError(f"task {task.name!r}", "it has neither a call nor steps")
     if task.call is not None and task.steps:
         raise InvalidJobError(f"task {task.name!r}", "it has both a call and steps; give one of them")
+    if task.requirement is not ONE_CORE:
+        _check_requirement(task)
+    if task.timeout is not NO_LIMITS or task.retry is not RETRY_BY_PRIORITY:
+        _check_policies(task)
+    if task.weight < 0:
+        raise InvalidJobError(f"task {task.name!r}", "its weight is negative")
+    if len(task.steps) > 1 and len({step.name for step in task.steps}) < len(task.steps):
+        raise InvalidJobError(f"task {task.name!r}", "two of its steps have one name")
+
+
+def _check_requirement(task: Task) -> None:
     wanted = task.requirement
     if (
         wanted.cpu_cores < 0
@@ -93,8 +105,11 @@ def check_task(task: Task) -> None:
         or wanted.longest_run_s <= 0
     ):
         raise InvalidJobError(f"task {task.name!r}", "its requirement has a negative amount")
-    if wanted.cpu_cores != wanted.cpu_cores or wanted.memory_mb != wanted.memory_mb:
-        raise InvalidJobError(f"task {task.name!r}", "its requirement is not a number")
+    if not all(map(math.isfinite, (wanted.cpu_cores, wanted.memory_mb, wanted.gpu_memory_mb))):
+        raise InvalidJobError(f"task {task.name!r}", "its requirement has an amount that is no finite number")
+
+
+def _check_policies(task: Task) -> None:
     limits = task.timeout
     if limits.on_soft is OnTimeout.FAIL or limits.on_hard is OnTimeout.WARN:
         raise InvalidJobError(f"task {task.name!r}", "WARN is for soft limits only, FAIL for hard ones only")
@@ -104,7 +119,3 @@ def check_task(task: Task) -> None:
     retries = task.retry.max_retries
     if retries is not None and retries < 0:
         raise InvalidJobError(f"task {task.name!r}", "max_retries is negative")
-    if task.weight < 0:
-        raise InvalidJobError(f"task {task.name!r}", "its weight is negative")
-    if task.steps and len({step.name for step in task.steps}) < len(task.steps):
-        raise InvalidJobError(f"task {task.name!r}", "two of its steps have one name")

@@ -168,6 +168,12 @@ class TimeoutPolicy:
     fallback: Any = None
 
 
+# One object each, so that a hundred thousand tasks share them, and the usual case is known by identity.
+ONE_CORE: Final = Requirement()
+RETRY_BY_PRIORITY: Final = RetryPolicy()
+NO_LIMITS: Final = TimeoutPolicy()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """An atomic action. `call(*args, **kwargs)`; `current_step()` inside gives its `StepContext`.
@@ -195,10 +201,10 @@ class Task:
     steps: tuple[Step, ...] = ()
     kind: TaskKind = TaskKind.COROUTINE
     depends_on: tuple[str, ...] = ()  # names of tasks of the same job
-    requirement: Requirement = Requirement()
+    requirement: Requirement = ONE_CORE
     priority: Priority | None = None  # None: the job's
-    retry: RetryPolicy = RetryPolicy()
-    timeout: TimeoutPolicy = TimeoutPolicy()
+    retry: RetryPolicy = RETRY_BY_PRIORITY
+    timeout: TimeoutPolicy = NO_LIMITS
     deadline_at_s: float | None = None  # absolute; a step that cannot be paid for any more is not started
     run_anyway: bool = False  # also when something it depends on failed
     affinity: Hashable | None = None  # prefers the worker that last ran this

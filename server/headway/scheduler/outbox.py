@@ -6,6 +6,9 @@ from headway.scheduler.executors.base import StepResult
 from headway.scheduler.model import (
     Event,
     Failure,
+    JobChanged,
+    JobProgressed,
+    JobState,
     Priority,
     StepEnded,
     StepState,
@@ -16,7 +19,7 @@ from headway.scheduler.model import (
     TaskStarted,
     TaskTimedOut,
 )
-from headway.scheduler.records import TaskRecord
+from headway.scheduler.records import JobRecord, TaskRecord
 from headway.scheduler.stimuli import Command, Publish
 
 
@@ -130,4 +133,12 @@ class Outbox:
                 priority=priority,
                 reason=reason,
             )
+        )
+
+    def job_changed(self, job: JobRecord, previous: JobState | None, now_s: float) -> None:
+        self.publish(JobChanged(at_s=now_s, job_id=job.job_id, state=job.state, previous=previous))
+
+    def job_progressed(self, job: JobRecord, now_s: float) -> None:
+        self.publish(
+            JobProgressed(at_s=now_s, job_id=job.job_id, done=job.done, total=job.total, progress=job.progress)
         )

@@ -95,9 +95,10 @@ class LevelQueue(Generic[T]):
         self._lines: dict[tuple[int, Hashable], Line[T]] = {}
         self._waiting = [0] * levels
         self._next_order = 0
+        self.size = 0
 
     def __len__(self) -> int:
-        return sum(self._waiting)
+        return self.size
 
     def new_order(self) -> int:
         """Return the next number of arrival; a clock has no say in it."""
@@ -120,14 +121,15 @@ class LevelQueue(Generic[T]):
         Raises:
             QueueFullError: at capacity; nothing was added.
         """
-        if self._capacity is not None and len(self) >= self._capacity:
-            raise QueueFullError(len(self), 1, self._capacity)
+        if self._capacity is not None and self.size >= self._capacity:
+            raise QueueFullError(self.size, 1, self._capacity)
         line = self._lines.get((level, key))
         if line is None:
             line = self._lines[(level, key)] = Line(level, key)
         entry = Entry(item, line, tag, self.new_order() if order is None else order, since_s)
         line.add(entry)
         self._waiting[level] += 1
+        self.size += 1
         return entry
 
     def extend(self, items: Iterable[T], level: int, since_s: float) -> list[Entry[T]]:
@@ -137,8 +139,8 @@ class LevelQueue(Generic[T]):
             QueueFullError: they do not all fit; nothing was added.
         """
         new = list(items)
-        if self._capacity is not None and len(self) + len(new) > self._capacity:
-            raise QueueFullError(len(self), len(new), self._capacity)
+        if self._capacity is not None and self.size + len(new) > self._capacity:
+            raise QueueFullError(self.size, len(new), self._capacity)
         return [self.push(item, level, since_s) for item in new]
 
     def remove(self, entry: Entry[T]) -> bool:
@@ -148,6 +150,7 @@ class LevelQueue(Generic[T]):
         line = entry.line
         line.drop(entry)
         self._waiting[line.level] -= 1
+        self.size -= 1
         if not line.live:
             del self._lines[(line.level, line.key)]
         return True
@@ -158,9 +161,9 @@ class LevelQueue(Generic[T]):
             raise ValueError("the entry does not wait any more")
         return self.push(entry.item, level, entry.since_s, key=entry.line.key, order=entry.order, tag=entry.tag)
 
-    def lines(self) -> Iterable[Line[T]]:
-        """Yield the lines in which somebody waits, in no order."""
-        return self._lines.values()
+    def lines(self) -> list[Line[T]]:
+        """Return the lines in which somebody waits, in no order."""
+        return list(self._lines.values())
 
     def waiting(self, level: int) -> int:
         return self._waiting[level]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Collection, Hashable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from headway.scheduler.executors.base import NOTHING, StepContextData
+from headway.scheduler.executors.base import NOTHING, ROLES, StepContextData, role_of
 from headway.scheduler.model import (
     Failure,
     Job,
@@ -23,7 +24,7 @@ from headway.scheduler.model import (
 )
 from headway.scheduler.queues import Entry
 from headway.scheduler.resources import Grant, Shape
-from headway.scheduler.timeouts import Due, Timer
+from headway.scheduler.timeouts import Limit, Timer
 
 KIND_OF_CALL: Mapping[TaskKind, StepKind] = {
     TaskKind.CPU_BOUND: StepKind.PROCESS,
@@ -33,6 +34,19 @@ KIND_OF_CALL: Mapping[TaskKind, StepKind] = {
 }
 ENDED = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED, TaskState.SKIPPED})
 JOB_ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
+
+
+# Pools by index, for `Slots`: one of threads and one of processes per role. -1 is the loop, which is not counted.
+POOLS: Final = 2 * len(ROLES)
+_POOL_OF_THREADS: Final = tuple(ROLES.index(role_of(priority)) for priority in Priority)
+_POOL_OF_PROCESSES: Final = tuple(len(ROLES) + pool for pool in _POOL_OF_THREADS)
+
+
+def pool_of(kind: StepKind, priority: Priority) -> int:
+    """Return the index of the pool that runs a kind of step for a priority."""
+    if kind is StepKind.PROCESS:
+        return _POOL_OF_PROCESSES[priority]
+    return _POOL_OF_THREADS[priority] if kind is StepKind.THREAD else -1
 
 
 class Cause(enum.Enum):
@@ -150,6 +164,7 @@ class TaskRecord:
         "outcome",
         "partial",
         "pid",
+        "pool",
         "priority",
         "quanta",
         "quantum_s",
@@ -191,6 +206,7 @@ class TaskRecord:
         self.level: int = priority  # as the feedback queue has it: order goes by it
         self.shape = shape
         self.kind = task.steps[0].kind if runs and task.steps else KIND_OF_CALL[task.kind]
+        self.pool = pool_of(self.kind, priority)
         self.order: int | None = None
         self.ready_at_s = 0.0
         self.waited_s = 0.0
@@ -260,10 +276,9 @@ class TaskRecord:
 
     def deadline_at_s(self) -> float | None:
         """Return the instant after which the present step is of no use: the deadline or a hard limit, the earlier."""
-        due = self.run.due if self.run is not None else None
         deadline = self.task.deadline_at_s
         hard = self.task.timeout.hard_s
-        if hard is not None and self.run is not None and due is not None:
+        if hard is not None and self.run is not None:
             hard_at = self.run.began_at_s - self.ran_s + hard
             return hard_at if deadline is None else min(deadline, hard_at)
         return deadline
@@ -273,16 +288,17 @@ class Run:
     """One run of one step, from `Begin` until its executor says that it has ended."""
 
     __slots__ = (
+        "allowed_s",
         "beat_at_s",
         "began_at_s",
-        "best_effort",
         "by_credit",
         "cause",
-        "due",
+        "due_at_s",
         "failure",
         "grant",
         "how",
         "kind",
+        "limit",
         "pool",
         "record",
         "run_id",
@@ -290,17 +306,18 @@ class Run:
         "timer",
     )
 
-    def __init__(self, run_id: int, record: TaskRecord, pool: int, grant: Grant, began_at_s: float) -> None:
+    def __init__(self, run_id: int, record: TaskRecord, grant: Grant, began_at_s: float) -> None:
         self.run_id = run_id
         self.record = record
-        self.pool = pool
+        self.pool = record.pool
         self.kind = record.kind
         self.grant: Grant | None = grant
         self.began_at_s = began_at_s
         self.beat_at_s = began_at_s
         self.by_credit = False  # it runs on BATCH's own share
-        self.best_effort = False
-        self.due: Due | None = None
+        self.due_at_s = math.inf  # its next limit
+        self.limit = Limit.HARD
+        self.allowed_s = math.inf
         self.timer: Timer[Any] | None = None
         self.cause: Cause | None = None
         self.failure: Failure | None = None  # why it was told to stop

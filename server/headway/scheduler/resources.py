@@ -32,7 +32,7 @@ class Shape:
     `size_class` is equal for shapes that differ by less than a tenth: the queue keeps them in one line.
     """
 
-    __slots__ = ("cores", "gpu_memory", "gpus", "memory", "size_class", "uses")
+    __slots__ = ("cores", "fits_version", "gpu_memory", "gpus", "memory", "size_class", "uses")
 
     def __init__(self, cores: float, memory_mb: float, gpus: int, gpu_memory_mb: float) -> None:
         self.cores = round(cores * _CORE)
@@ -44,6 +44,7 @@ class Shape:
             | (MEMORY if self.memory else 0)
             | (GPUS | GPU_MEMORY if self.gpus or self.gpu_memory else 0)
         )
+        self.fits_version = 0  # the `Quota.version` by which ordinary work may ask for this
         self.size_class = (_octave(self.cores), _octave(self.memory), gpus, _octave(self.gpu_memory))
 
     @property
@@ -102,7 +103,7 @@ class _Device:
 class Grant:
     """What a run holds. `Quota.release` takes it back once; a second time does nothing."""
 
-    __slots__ = ("cores", "critical", "devices", "gpu_memory", "memory", "open")
+    __slots__ = ("best_effort", "cores", "critical", "devices", "gpu_memory", "memory", "open")
 
     def __init__(self, cores: int, memory: int, critical: bool) -> None:
         self.cores = cores
@@ -110,6 +111,7 @@ class Grant:
         self.critical = critical
         self.devices: tuple[_Device, ...] = ()
         self.gpu_memory = 0  # of each device
+        self.best_effort = False
         self.open = True
 
     @property
@@ -137,10 +139,12 @@ class Quota:
         self._ordinary_cores = 0
         self._ordinary_memory = 0
         self._devices: list[_Device] = []
+        self.version = 0
         self.resize(totals)
 
     def resize(self, totals: Totals) -> None:
         """Take over new totals; what is held stays held, devices that are gone are not given out again."""
+        self.version += 1
         self._total_cores = round(totals.cpu_cores * _CORE)
         self._total_memory = round(totals.memory_mb * _MB)
         self._room_cores = max(0, self._total_cores - self._reserved_cores)

@@ -1,6 +1,6 @@
 """What is told to the core (inputs) and what it asks for (commands). Values only.
 
-Inputs are small frozen values; of commands `Begin` and `Resolve` come once per task and are therefore kept lean.
+Inputs are small frozen values; of commands `StepRun` and `Resolve` come once per task and are therefore kept lean.
 """
 
 from __future__ import annotations
@@ -147,13 +147,6 @@ Input: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
-    """Start a run on the executor of its kind."""
-
-    run: StepRun
-
-
-@dataclass(frozen=True, slots=True)
 class CancelRun:
     run_id: int
     grace_s: float
@@ -208,4 +201,7 @@ class Publish:
     event: Event
 
 
-Command: TypeAlias = Begin | CancelRun | PreemptRun | AbandonRun | Resolve | Feed | StopFeeding | CallFallback | Publish
+# A `StepRun` is itself the command to begin it on the executor of its kind.
+Command: TypeAlias = (
+    StepRun | CancelRun | PreemptRun | AbandonRun | Resolve | Feed | StopFeeding | CallFallback | Publish
+)

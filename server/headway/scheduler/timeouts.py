@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import enum
 import heapq
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+import math
+from typing import Generic, NamedTuple, TypeVar
 
 from headway.scheduler.model import Requirement, TimeoutPolicy
 
@@ -26,8 +26,7 @@ class Limit(enum.Enum):
     DEADLINE = "deadline"
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(NamedTuple):
     """The next limit of a run: the instant, which one, and how long it allowed (for messages)."""
 
     at_s: float
@@ -93,9 +92,11 @@ class Timer(Generic[T]):
 class Timers(Generic[T]):
     """Appointments by time. All operations O(log n) amortised; void ones never outnumber the rest for long."""
 
-    __slots__ = ("_heap", "_sequence", "_void")
+    __slots__ = ("_heap", "_sequence", "_void", "soonest_s")
 
     def __init__(self) -> None:
+        # No appointment is before this; it may be too early after a `cancel`, until `next_at_s` is asked.
+        self.soonest_s = math.inf
         self._heap: list[tuple[float, int, Timer[T]]] = []
         self._sequence = 0
         self._void = 0
@@ -106,6 +107,8 @@ class Timers(Generic[T]):
     def set(self, at_s: float, owner: T) -> Timer[T]:
         timer = Timer(at_s, owner)
         self._sequence += 1
+        if at_s < self.soonest_s:
+            self.soonest_s = at_s
         heapq.heappush(self._heap, (at_s, self._sequence, timer))
         return timer
 
@@ -123,9 +126,11 @@ class Timers(Generic[T]):
         heap = self._heap
         while heap:
             if heap[0][2].live:
-                return heap[0][0]
+                self.soonest_s = heap[0][0]
+                return self.soonest_s
             heapq.heappop(heap)
             self._void -= 1
+        self.soonest_s = math.inf
         return None
 
     def pop_due(self, now_s: float) -> T | None:

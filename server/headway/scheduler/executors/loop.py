@@ -7,23 +7,27 @@ engine's to give up on; here it is kept until it ends by itself.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from headway.scheduler.context import CURRENT, StepContext
 from headway.scheduler.errors import StepError
-from headway.scheduler.executors.base import Role, RunSink, StepResult, StepRun, WorkerReport
+from headway.scheduler.executors.base import Role, RunSink, StepContextData, StepResult, StepRun, WorkerReport
 from headway.scheduler.executors.failures import failure_of
-from headway.scheduler.model import ErrorKind, StepKind, WorkerView
+from headway.scheduler.model import ErrorKind, Failure, StepKind, WorkerView
 
 _UNBOUNDED = 1_000_000
 
 
-class LoopRunning:
-    """One coroutine, or one call, on the loop."""
+class LoopRunning(StepContext):
+    """One coroutine, or one call, on the loop; to the code inside it is its own context.
 
-    __slots__ = ("_context", "_executor", "_loop", "_run", "_sink", "_started_at_s", "_task", "_told", "_urged")
+    What `current_step()` says is only put together when somebody asks: most coroutines never do.
+    """
+
+    __slots__ = ("_executor", "_loop", "_run", "_sink", "_started_at_s", "_task", "_told", "_urged")
 
     def __init__(self, executor: LoopExecutor, run: StepRun, sink: RunSink, loop: asyncio.AbstractEventLoop) -> None:
         self._executor = executor
@@ -33,17 +37,26 @@ class LoopRunning:
         self._started_at_s: float | None = None
         self._told = False
         self._urged = False
-        token = CURRENT.set(LazyContext(self))
-        # The task copies the present context, in which the step's own is current.
-        self._task = loop.create_task(self._drive(), name=run.name)
+        # The task copies the present context, in which this is the current step.
+        token = CURRENT.set(self)
+        self._task = task = loop.create_task(self._drive())
         CURRENT.reset(token)
-        self._task.add_done_callback(self._ended)
+        task.add_done_callback(self._ended)
+
+    @property
+    def data(self) -> StepContextData:  # type: ignore[override]  # made late, where the base is given it
+        return self._run.context
 
     @property
     def pid(self) -> int | None:
         return None
 
+    @property
+    def task(self) -> asyncio.Task[Any]:
+        return self._task
+
     def cancel(self, grace_s: float) -> None:
+        """Cancel the coroutine, once; what it does then is its own matter."""
         if not self._told:
             self._told = True
             self._task.cancel("the scheduler ended this step")
@@ -51,19 +64,20 @@ class LoopRunning:
     def preempt(self) -> None:
         self._urged = True
 
-    def told(self) -> bool:
+    def cancelled(self) -> bool:
         return self._told
 
-    def urged(self) -> bool:
+    def preempted(self) -> bool:
         return self._urged
 
-    @property
-    def run(self) -> StepRun:
-        return self._run
+    def interruptible(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
-    @property
-    def sink(self) -> RunSink:
-        return self._sink
+    def heartbeat(self) -> None:
+        self._sink.heartbeat()
+
+    def report_partial(self, value: Any) -> None:
+        self._sink.partial(value)
 
     async def _drive(self) -> Any:
         self._started_at_s = self._loop.time()
@@ -78,48 +92,30 @@ class LoopRunning:
         return value
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._executor.forget(self)
+        self._executor.running.discard(self)
         now_s = self._loop.time()
-        started_at_s = self._started_at_s
-        if started_at_s is None:
-            started_at_s = now_s
-        if task.cancelled():
-            result = StepResult(cancelled=True, started_at_s=started_at_s, ran_s=now_s - started_at_s, slot="loop")
-        elif (error := task.exception()) is not None:
-            result = StepResult(
-                error=failure_of(error), started_at_s=started_at_s, ran_s=now_s - started_at_s, slot="loop"
+        began_at_s = self._started_at_s
+        if began_at_s is None:
+            began_at_s = now_s
+        value: Any = None
+        failure: Failure | None = None
+        cancelled = task.cancelled()
+        if not cancelled:
+            error = task.exception()
+            if error is None:
+                value = task.result()
+            else:
+                failure = failure_of(error)
+        self._sink.done(
+            StepResult(
+                value=value,
+                error=failure,
+                cancelled=cancelled,
+                started_at_s=began_at_s,
+                ran_s=now_s - began_at_s,
+                slot="loop",
             )
-        else:
-            result = StepResult(value=task.result(), started_at_s=started_at_s, ran_s=now_s - started_at_s, slot="loop")
-        self._sink.done(result)
-
-
-class LazyContext(StepContext):
-    """The context of a step on the loop; what it says is only put together when somebody asks."""
-
-    __slots__ = ("_running",)
-
-    def __init__(self, running: LoopRunning) -> None:
-        self._running = running
-
-    def __getattr__(self, name: str) -> Any:
-        # Slots of the base that were not set yet arrive here; they are made on first use.
-        if name == "data":
-            self.data = self._running.run.context
-            return self.data
-        raise AttributeError(name)
-
-    def cancelled(self) -> bool:
-        return self._running.told()
-
-    def preempted(self) -> bool:
-        return self._running.urged()
-
-    def heartbeat(self) -> None:
-        self._running.sink.heartbeat()
-
-    def report_partial(self, value: Any) -> None:
-        self._running.sink.partial(value)
+        )
 
 
 class LoopExecutor:
@@ -128,17 +124,17 @@ class LoopExecutor:
     def __init__(self, *, awaits_everything: bool = False) -> None:
         """`awaits_everything`: also what a step of another kind than ASYNC returns."""
         self.awaits_everything = awaits_everything
-        self._running: set[LoopRunning] = set()
+        self.running: set[LoopRunning] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self, report: WorkerReport) -> None:
         self._loop = asyncio.get_running_loop()
 
     async def close(self, grace_s: float) -> None:
-        running = tuple(self._running)
+        running = tuple(self.running)
         for run in running:
             run.cancel(grace_s)
-        tasks = [run._task for run in running]
+        tasks = [run.task for run in running]
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
 
@@ -150,11 +146,8 @@ class LoopExecutor:
         if loop is None:
             loop = self._loop = asyncio.get_running_loop()
         running = LoopRunning(self, run, sink, loop)
-        self._running.add(running)
+        self.running.add(running)
         return running
-
-    def forget(self, running: LoopRunning) -> None:
-        self._running.discard(running)
 
     def workers(self) -> Sequence[WorkerView]:
         return ()

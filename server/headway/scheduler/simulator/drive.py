@@ -36,7 +36,6 @@ from headway.scheduler.model import (
 from headway.scheduler.simulator.policies import Policy
 from headway.scheduler.simulator.work import Fate, Fed, Request
 from headway.scheduler.stimuli import (
-    Begin,
     CancelRun,
     Command,
     Feed,
@@ -199,8 +198,8 @@ class Simulation:
 
     def _obey(self, command: Command) -> None:
         match command:
-            case Begin(run):
-                self._begin(run)
+            case StepRun():
+                self._begin(command)
             case CancelRun(run_id, _):
                 self._cancel(run_id)
             case Feed(job_id, count):

@@ -1,0 +1,43 @@
+"""The share of BATCH work: what it may claim however busy the rest is. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from headway.scheduler.config import SchedulerConfig
+
+
+class BatchCredit:
+    """What BATCH work may claim however busy the rest is: a share of one core, saved up while it waits."""
+
+    __slots__ = ("_at_s", "_cap", "_due", "_share", "_waits", "running", "saved_s")
+
+    def __init__(self, config: SchedulerConfig) -> None:
+        self._share = config.batch_share
+        self._cap = config.batch_credit_cap_s
+        self._due = config.batch_due_s
+        self._waits = False
+        self._at_s = 0.0
+        self.saved_s = 0.0
+        self.running = 0  # runs whose cost is not known yet: one claim at a time
+
+    def update(self, now_s: float, waits: bool) -> None:
+        """Accrue up to now, and note whether BATCH waits from now on."""
+        if self._waits:
+            self.saved_s = min(self._cap, self.saved_s + self._share * (now_s - self._at_s))
+        self._at_s = now_s
+        self._waits = waits
+
+    def charge(self, core_seconds: float) -> None:
+        self.running -= 1
+        self.saved_s = max(-self._cap, self.saved_s - core_seconds)
+
+    @property
+    def is_due(self) -> bool:
+        return self._waits and not self.running and self.saved_s >= self._due - 1e-9
+
+    def due_at_s(self) -> float:
+        """Return when the next claim is due if BATCH goes on waiting; inf where it has none."""
+        if not self._waits or self._share <= 0 or self.running:
+            return math.inf
+        return self._at_s + max(0.0, (self._due - self.saved_s) / self._share)

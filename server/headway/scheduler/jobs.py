@@ -1,0 +1,377 @@
+"""What becomes of jobs: they come, their tasks end, they are moved, paused, shared, ended. Pure; part of the core."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+
+from headway.scheduler.book import JobBook, priorities_of
+from headway.scheduler.config import SchedulerConfig
+from headway.scheduler.errors import QueueFullError, SchedulerClosedError, SchedulerError
+from headway.scheduler.flow import Flow
+from headway.scheduler.model import (
+    ErrorKind,
+    Failure,
+    Job,
+    JobOutcome,
+    JobState,
+    OnTaskFailure,
+    Priority,
+    Task,
+    TaskState,
+)
+from headway.scheduler.outbox import Outbox
+from headway.scheduler.records import ENDED, JOB_ENDED, JobRecord, TaskRecord
+from headway.scheduler.resources import Quota
+from headway.scheduler.stimuli import Feed, Resolve, StopFeeding, Submitted, TasksFed
+
+
+class Jobs:
+    """All jobs in flight. Each ends exactly once, when its last task has ended and no more will come.
+
+    `flow` is set by who makes both: each needs the other.
+    """
+
+    flow: Flow
+
+    def __init__(self, config: SchedulerConfig, book: JobBook, quota: Quota, outbox: Outbox) -> None:
+        self.book = book
+        self.submitted: list[JobRecord] = []  # what each job of the last `Submitted` became, or joined
+        self._config = config
+        self._quota = quota
+        self._outbox = outbox
+        self._closed = False
+        self._ended: deque[TaskRecord] = deque()
+        self._ending = False
+
+    def close(self, reason: str, now_s: float) -> None:
+        """End all jobs and accept no more."""
+        self._closed = True
+        for record in tuple(self.book.active.values()):
+            self.cancel(record, Failure(kind=ErrorKind.CANCELLED, message=reason), now_s)
+
+    # ---- jobs come --------------------------------------------------------------------------------------------------
+
+    def submit(self, event: Submitted, now_s: float) -> None:
+        """Enter jobs, or let them join equal ones.
+
+        Raises:
+            SubmissionError: one was refused; nothing has changed.
+        """
+        if self._closed:
+            raise SchedulerClosedError
+        book = self.book
+        jobs, tickets = event.jobs, event.tickets
+        made: list[JobRecord | None] = []
+        new_tasks = 0
+        for job in jobs:
+            # A job that joins another is recognised again below, when those before it have been entered.
+            if job.share_key is not None and (
+                book.shared(job) is not None
+                or any(found is not None and found.job.share_key == job.share_key for found in made)
+            ):
+                made.append(None)
+            else:
+                record = book.make(job, now_s)
+                record.attempt = event.attempt
+                new_tasks += record.unended
+                made.append(record)
+        queued = sum(self.flow.queued)
+        if queued + new_tasks > self._config.queue_capacity:
+            raise QueueFullError(queued, new_tasks, self._config.queue_capacity)
+        self.submitted = submitted = []
+        for job, entered, ticket in zip(jobs, made, tickets, strict=True):
+            if entered is None:
+                shared = book.shared(job)
+                assert shared is not None
+                submitted.append(shared)
+                self._supersede(job, shared, now_s)
+                book.join(shared, job, ticket)
+                self._weigh_waiters(shared, now_s)
+            else:
+                submitted.append(entered)
+                if job.supersede_key is not None:
+                    self._supersede(job, None, now_s)
+                book.enter(entered, ticket)
+                self._enter(entered, now_s)
+
+    def _enter(self, record: JobRecord, now_s: float) -> None:
+        if self._outbox.observed and record.job.visible:
+            self._outbox.job_changed(record, None, now_s)
+        flow = self.flow
+        for task in record.tasks:
+            flow.add(task)
+        # Tasks that start here may end others of the job only later: starting is a command, its result another input.
+        for task in record.tasks:
+            if not task.missing and task.state is TaskState.PENDING:
+                flow.ready(task, now_s)
+        if not record.exhausted:
+            self._feed(record)
+        elif not record.unended:
+            self._finish(record, now_s)
+
+    def _supersede(self, job: Job, joined: JobRecord | None, now_s: float) -> None:
+        older = self.book.superseded_by(job)
+        if older is None or older[0] is joined:
+            return
+        failure = Failure(kind=ErrorKind.SUPERSEDED, message="a newer request took its place")
+        self.withdraw(older[1], failure, now_s)
+
+    def _feed(self, record: JobRecord) -> None:
+        """Ask for more tasks of a lazily fed job when half of its window is empty."""
+        window, source = record.job.window, record.job.tasks
+        if record.exhausted or record.feeding or record.stopped or record.state is JobState.PAUSED:
+            return
+        assert isinstance(source, AsyncIterator)
+        if record.unended * 2 <= window:
+            record.feeding = True
+            self._outbox.commands.append(Feed(record.job_id, window - record.unended, source))
+
+    def fed(self, event: TasksFed, now_s: float) -> None:
+        """Take more tasks of a lazily fed job, or the end of its source."""
+        record = self.book.active.get(event.job_id)
+        if record is None:
+            return
+        record.feeding = event.more
+        if record.exhausted:  # it was cancelled or stopped meanwhile
+            return
+        record.exhausted = event.exhausted or event.failure is not None
+        if event.failure is not None:
+            record.error = record.error or event.failure
+        for task in event.tasks:
+            self._add_fed(record, task, now_s)
+        if record.exhausted:
+            record.total = record.done + record.unended
+            if not record.unended:
+                self._finish(record, now_s)
+        else:
+            self._feed(record)
+
+    def _add_fed(self, record: JobRecord, task: Task, now_s: float) -> None:
+        if not record.job.total:
+            record.total_weight += task.weight
+        made = self.book.add_fed(record, task)
+        if isinstance(made, SchedulerError):
+            refused = self.book.add_refused(record, task)
+            self.flow.add(refused)
+            failure = Failure(kind=ErrorKind.INVALID_INPUT, message=str(made), type_name=type(made).__name__)
+            self.flow.endings.end(refused, TaskState.FAILED, now_s, error=failure)
+            return
+        self.flow.add(made)
+        blocker = next((dep for dep in made.deps if dep.state in ENDED and _blocks(dep)), None)
+        if blocker is not None and not task.run_anyway:
+            self.flow.endings.end(made, TaskState.SKIPPED, now_s, error=_skipped_after(blocker))
+        elif not made.missing:
+            self.flow.ready(made, now_s)
+
+    # ---- tasks start and end (Listener) -----------------------------------------------------------------------------
+
+    def job_started(self, record: TaskRecord, now_s: float) -> None:
+        """Note that the first task of a job starts."""
+        job = record.job
+        job.started_at_s = now_s
+        self._set_state(job, JobState.RUNNING, now_s)
+
+    def task_ended(self, record: TaskRecord, now_s: float) -> None:
+        """Draw the consequences of an end; those of the ends that follow from it come after, one by one."""
+        if self._ending:
+            self._ended.append(record)
+            return
+        self._ending = True
+        try:
+            self._one_ended(record, now_s)
+            while self._ended:
+                self._one_ended(self._ended.popleft(), now_s)
+        finally:
+            self._ending = False
+
+    def _one_ended(self, record: TaskRecord, now_s: float) -> None:
+        job = record.job
+        job.unended -= 1
+        job.done += 1
+        job.done_weight += record.task.weight
+        if record.state is TaskState.FAILED:
+            self._task_failed(record, now_s)
+        if record.dependents is not None:
+            self._release_dependents(record, now_s)
+        if job.results is not None:
+            self._remember_result(job, record)
+        if not job.unended and job.exhausted:
+            self._finish(job, now_s)
+            return
+        if self._outbox.observed and job.job.visible:
+            self._outbox.job_progressed(job, now_s)
+        if not job.exhausted:
+            self._feed(job)
+
+    def _task_failed(self, record: TaskRecord, now_s: float) -> None:
+        job = record.job
+        failure = record.error
+        assert failure is not None
+        if job.error is None:
+            job.error = Failure(
+                kind=failure.kind,
+                message=f"{record.task.name}: {failure.message}",
+                type_name=failure.type_name,
+                traceback=failure.traceback,
+                retry_after_s=failure.retry_after_s,
+            )
+        policy = job.job.on_task_failure
+        if policy is OnTaskFailure.STOP and not job.stopped:
+            job.stopped = True
+            self._stop_feeding(job)
+            reason = Failure(kind=ErrorKind.SKIPPED, message=f"the job stopped when {record.task.name} failed")
+            for other in tuple(job.listed()):
+                if other.state not in ENDED and other.run is None:
+                    self.flow.hold(other, now_s)
+                    self.flow.endings.end(other, TaskState.SKIPPED, now_s, error=reason)
+        elif policy is OnTaskFailure.PAUSE:
+            self.pause(job, now_s)
+
+    def _release_dependents(self, record: TaskRecord, now_s: float) -> None:
+        dependents, record.dependents = record.dependents, None
+        blocks = _blocks(record)
+        for dependent in dependents or ():
+            dependent.missing -= 1
+            if dependent.state is not TaskState.PENDING:
+                continue
+            if blocks and not dependent.task.run_anyway and record.job.cancel_reason is None:
+                self.flow.endings.end(dependent, TaskState.SKIPPED, now_s, error=_skipped_after(record))
+            elif not dependent.missing and record.job.cancel_reason is None:
+                self.flow.ready(dependent, now_s)
+
+    def _remember_result(self, job: JobRecord, record: TaskRecord) -> None:
+        """Keep the newest results of a lazily fed job, and forget tasks that nobody can depend on any more."""
+        results, names = job.results, job.names
+        assert results is not None
+        assert names is not None
+        assert record.outcome is not None
+        results[record.task.name] = record.outcome
+        if len(results) > self._config.remembered_results:
+            oldest = next(iter(results))
+            del results[oldest]
+            known = names.get(oldest)
+            if known is not None and known.state in ENDED:
+                del names[oldest]
+
+    def _finish(self, job: JobRecord, now_s: float) -> None:
+        if job.state in JOB_ENDED:
+            raise AssertionError(f"job {job.job_id} ended twice")
+        error = job.cancel_reason or job.error
+        if job.cancel_reason is not None:
+            state = JobState.CANCELLED
+        else:
+            state = JobState.COMPLETED if error is None else JobState.FAILED
+        job.error = error
+        job.finished_at_s = now_s
+        self._set_state(job, state, now_s)
+        results = job.results
+        if results is None:
+            results = {task.task.name: task.outcome for task in job.tasks if task.outcome is not None}
+        tickets = self.book.leave(job)
+        self._outbox.commands.append(
+            Resolve(tickets, JobOutcome(job_id=job.job_id, state=state, results=results, error=error))
+        )
+
+    # ---- jobs are ended, moved, paused ------------------------------------------------------------------------------
+
+    def withdraw(self, ticket: int, failure: Failure, now_s: float) -> None:
+        """Let one who waits for a job give it up; the last one's word ends it."""
+        record = self.book.by_ticket.get(ticket)
+        if record is None:
+            return
+        if len(record.tickets) == 1:
+            self.cancel(record, failure, now_s)
+            return
+        self.book.part(record, ticket)
+        outcome = JobOutcome(job_id=record.job_id, state=JobState.CANCELLED, results={}, error=failure)
+        self._outbox.commands.append(Resolve((ticket,), outcome))
+        self._weigh_waiters(record, now_s)
+
+    def cancel(self, record: JobRecord, failure: Failure, now_s: float) -> None:
+        """End a job for all who wait for it: at once what waits, within the grace what runs."""
+        if record.cancel_reason is not None or record.state in JOB_ENDED:
+            return
+        record.cancel_reason = failure
+        self.book.forget_share(record)
+        self._stop_feeding(record)
+        for task in tuple(record.listed()):
+            self.flow.limits.stop(task, failure, now_s)
+        if not record.unended and record.state not in JOB_ENDED:
+            self._finish(record, now_s)
+
+    def _stop_feeding(self, record: JobRecord) -> None:
+        if not record.exhausted:
+            record.exhausted = True
+            self._outbox.commands.append(StopFeeding(record.job_id))
+
+    def set_priority(self, job_id: str, priority: Priority, now_s: float) -> None:
+        """Move a job to another priority by somebody's word."""
+        record = self.book.active.get(job_id)
+        if record is None:
+            return
+        if record.waiters is not None:
+            record.waiters = dict.fromkeys(record.waiters, priority)
+        self._move_job(record, priority, "set", now_s)
+
+    def _weigh_waiters(self, record: JobRecord, now_s: float) -> None:
+        """Give shared work the highest priority of those who wait for it now."""
+        assert record.waiters is not None
+        self._move_job(record, min(record.waiters.values()), "inherited", now_s)
+
+    def _move_job(self, record: JobRecord, priority: Priority, reason: str, now_s: float) -> None:
+        if record.priority is priority:
+            return
+        record.priority = priority
+        for task, wanted in tuple(priorities_of(record)):
+            self.flow.reprioritize(task, wanted, reason, now_s)
+        if self._outbox.observed and record.job.visible:
+            self._outbox.job_progressed(record, now_s)
+
+    def pause(self, record: JobRecord, now_s: float) -> None:
+        """Start nothing more of a job; what runs gives its place up at its next step boundary."""
+        if record.state is JobState.PAUSED or record.state in JOB_ENDED or record.cancel_reason is not None:
+            return
+        self._set_state(record, JobState.PAUSED, now_s)
+        for task in record.listed():
+            self.flow.hold(task, now_s)
+
+    def resume(self, job_id: str, now_s: float) -> None:
+        """Let a paused job run on from where it was."""
+        record = self.book.active.get(job_id)
+        if record is None or record.state is not JobState.PAUSED:
+            return
+        self._set_state(record, JobState.PENDING if record.started_at_s is None else JobState.RUNNING, now_s)
+        for task in tuple(record.listed()):
+            self.flow.unhold(task, now_s)
+        self._feed(record)
+
+    def end_impossible(self, now_s: float) -> None:
+        """Fail what asks for more than there is since the machine lost something: nothing waits for what cannot be."""
+        for job in tuple(self.book.active.values()):
+            for task in tuple(job.listed()):
+                if task.state in ENDED or task.run is not None:
+                    continue
+                error = self._quota.impossible(task.shape, task.task.name, task.priority is Priority.CRITICAL)
+                if error is not None:
+                    self.flow.hold(task, now_s)
+                    failure = Failure(
+                        kind=ErrorKind.SERVICE_UNAVAILABLE, message=str(error), type_name=type(error).__name__
+                    )
+                    self.flow.endings.end(task, TaskState.FAILED, now_s, error=failure)
+
+    def _set_state(self, job: JobRecord, state: JobState, now_s: float) -> None:
+        previous, job.state = job.state, state
+        if self._outbox.observed and job.job.visible:
+            self._outbox.job_changed(job, previous, now_s)
+
+
+def _blocks(record: TaskRecord) -> bool:
+    return record.state is not TaskState.COMPLETED
+
+
+def _skipped_after(record: TaskRecord) -> Failure:
+    return Failure(
+        kind=ErrorKind.SKIPPED,
+        message=f"it depends on {record.task.name}, which was {record.state.value.lower()}",
+    )
