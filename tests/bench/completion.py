@@ -40,8 +40,8 @@ def bench() -> Iterator[Figure]:
         yield Figure(name="first list after start", value=report.first_list_s, unit="s")
     if report.index_s is not None:
         yield Figure(name="index of django while typing", value=report.index_s, unit="s")
-    yield from _of("while indexing", report.during)
-    yield from _of("idle", report.idle)
+    for when, part in report.by_when.items():
+        yield from _of(when, part)
 
 
 def _of(when: str, part: Figures) -> Iterator[Figure]:

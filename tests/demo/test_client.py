@@ -13,11 +13,11 @@ from headway.demo.document import Document, utf16_units
 from headway.demo.errors import NoAnswerError, RefusedError, ServerEndedError
 from headway.demo.sources import Sources
 from headway.demo.statements import choose
-from headway.demo.typist import Key, Pace, Sight, holds, type_statement
+from headway.demo.typist import Key, Pace, Sight, When, holds, type_statement
 
 T = TypeVar("T")
 Scripted = Callable[[str], tuple[str, ...]]
-QUICK = Pace(key_s=0.005, pause_s=0.0, patience_s=0.2)
+QUICK = Pace(key_s=0.005, pause_s=0.0, patience_s=0.2, start_s=0.0)
 
 
 def talk(argv: tuple[str, ...], root: Path, use: Callable[[Client], Awaitable[T]]) -> tuple[T, int | None]:
@@ -40,7 +40,7 @@ async def type_one(client: Client) -> tuple[list[Key], list[Sight], Document]:
     (statement,) = choose(Sources(client.root), 1, seed=1)
     document = Document(client, client.root / statement.file)
     sights: list[Sight] = []
-    keys = await type_statement(document, statement, pace=QUICK, indexing=lambda: True, show=sights.append)
+    keys = await type_statement(document, statement, pace=QUICK, when=lambda: When.START, show=sights.append)
     return keys, sights, document
 
 
@@ -48,7 +48,7 @@ def test_a_statement_is_typed_listed_and_taken_back(shop: Path, scripted: Script
     (keys, sights, document), code = talk(scripted("good"), shop, type_one)
     path = shop / document.uri.rpartition("project/")[2]
     assert document.text == path.read_text(encoding="utf-8")
-    assert all(key.wait_s is not None and key.failed is None and key.indexing for key in keys)
+    assert all(key.wait_s is not None and key.failed is None and key.when is When.START for key in keys)
     assert keys[-1].hit is True
     assert sights[-1].typed == sights[-1].statement.text
     assert code == 0

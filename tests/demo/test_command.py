@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from headway.demo.command import main
-from headway.demo.figures import figures
+from headway.demo.figures import figures_by_when
 from headway.demo.screen import LiveScreen, Scene, line, picture, screen_for
 from headway.demo.statements import Statement
 from headway.demo.typist import Pace, Sight
 
 Scripted = Callable[[str], tuple[str, ...]]
-QUICK = Pace(key_s=0.005, pause_s=0.0, patience_s=0.2)
+QUICK = Pace(key_s=0.005, pause_s=0.0, patience_s=0.2, start_s=0.0)
 ARGUMENTS = ("--statements", "4")
 
 
@@ -82,8 +82,7 @@ SCENE = Scene(
         "jobs": [{"type": "index", "title": "Index django", "done": 1200, "total": 2857}],
     },
     sight=Sight(statement=STATEMENT, typed="self.w", labels=("wanted", "warned"), hit=True),
-    during=figures([]),
-    idle=figures([]),
+    by_when=figures_by_when([]),
 )
 
 

@@ -1,23 +1,29 @@
 """Percentiles, recall, and when a run is not good enough."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.demo.figures import Figures, Report, figures, percentile, shortcomings
-from headway.demo.typist import Key
+from headway.demo.figures import Figures, Report, figures, figures_by_when, percentile, shortcomings
+from headway.demo.typist import Key, When
 
 FINE = Figures(keys=40, p50_s=0.01, p95_s=0.03, due=10, found=8, unserved=0, failed=0)
 GOOD = Report(
     project="p", server="s", start_s=0.3, first_list_s=0.9, index_s=2.0, files=12, symbols=90, sources=12, rounds=1,
-    statements=8, during=FINE, idle=FINE, wall_s=9.0, exit_code=0,
+    statements=8, by_when=dict.fromkeys(When, FINE), wall_s=9.0, exit_code=0,
 )  # fmt: skip
 
 
+def worse(when: When, **changed: int) -> Report:
+    """The good run with one condition's figures changed."""
+    part = Figures(**{**asdict(FINE), **changed})
+    return replace(GOOD, by_when={**GOOD.by_when, when: part})
+
+
 def key(wait_s: float | None = 0.01, hit: bool | None = None, failed: str | None = None) -> Key:
-    return Key(at_s=0.0, indexing=False, wait_s=wait_s, hit=hit, failed=failed)
+    return Key(at_s=0.0, when=When.IDLE, wait_s=wait_s, hit=hit, failed=failed)
 
 
 def test_only_lists_that_were_due_count_for_recall() -> None:
@@ -56,11 +62,11 @@ def test_a_good_run_has_no_shortcomings() -> None:
     [
         (replace(GOOD, index_s=None), "index was not finished"),
         (replace(GOOD, files=11), "11 of 12 files"),
-        (replace(GOOD, during=replace(FINE, found=7)), "while indexing: 7 of 10"),
-        (replace(GOOD, idle=replace(FINE, found=7)), "idle: 7 of 10"),
-        (replace(GOOD, idle=replace(FINE, due=0, found=0)), "idle: no list was there in time"),
-        (replace(GOOD, during=replace(FINE, unserved=1)), "1 of 40 keys had no list"),
-        (replace(GOOD, idle=replace(FINE, failed=2)), "2 requests ended in an error"),
+        (worse(When.INDEXING, found=7), "while indexing: 7 of 10"),
+        (worse(When.IDLE, found=7), "idle: 7 of 10"),
+        (worse(When.IDLE, due=0, found=0), "idle: no list was there in time"),
+        (worse(When.START, unserved=1), "1 of 40 keys had no list"),
+        (worse(When.IDLE, failed=2), "2 requests ended in an error"),
         (replace(GOOD, exit_code=None), "had to be killed"),
         (replace(GOOD, exit_code=1), "ended with 1"),
     ],
@@ -71,6 +77,19 @@ def test_each_shortcoming_is_named(report: Report, words: str) -> None:
 
 
 def test_a_small_project_may_be_indexed_before_a_list_is_due() -> None:
-    nothing = replace(FINE, keys=3, due=0, found=0)
-    assert shortcomings(replace(GOOD, during=nothing, index_s=0.4)) == []
-    assert shortcomings(replace(GOOD, during=nothing, index_s=40.0)) != []
+    nothing = worse(When.INDEXING, keys=3, due=0, found=0)
+    assert shortcomings(replace(nothing, index_s=0.4)) == []
+    assert shortcomings(replace(nothing, index_s=40.0)) != []
+
+
+def test_the_first_seconds_need_lists_and_not_yet_every_name() -> None:
+    assert shortcomings(worse(When.START, found=1)) == []
+
+
+def test_keys_are_told_apart_by_what_the_server_had_to_do() -> None:
+    parts = figures_by_when([key(), replace(key(hit=True), when=When.INDEXING)])
+    assert [(when, part.keys, part.due) for when, part in parts.items()] == [
+        (When.START, 0, 0),
+        (When.INDEXING, 1, 1),
+        (When.IDLE, 1, 0),
+    ]

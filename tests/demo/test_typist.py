@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from headway.demo.client import Answer, Request
 from headway.demo.statements import Statement
-from headway.demo.typist import Asked, Key, keys_of
+from headway.demo.typist import Asked, Key, When, keys_of
 
 STATEMENT = Statement(file="a.py", line=0, column=0, text="a.wan", label="wanted", known_from=2, kind="module")
 RIGHT = [{"label": "wanted"}]
@@ -22,7 +22,7 @@ def judged(*rows: tuple[int, Answer | None, bool], gone_s: float = 100.0) -> lis
             request.cancelled = cancelled
             if answer is not None:
                 request.answer.set_result(answer)
-            asked.append(Asked(at_s=float(second), indexing=False, count=count, request=request))
+            asked.append(Asked(at_s=float(second), when=When.IDLE, count=count, request=request))
         return keys_of(STATEMENT, asked, gone_s)
 
     return asyncio.run(judge())

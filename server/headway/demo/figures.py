@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headway.demo.typist import Key
+from headway.demo.typist import Key, When
 
 RECALL_AT_LEAST = 0.8
 SHORT_INDEX_S = 5.0  # a small project's index may be complete before a list was due
@@ -47,6 +47,11 @@ def figures(keys: Iterable[Key]) -> Figures:
     )
 
 
+def figures_by_when(keys: Sequence[Key]) -> dict[When, Figures]:
+    """The figures of each condition, in its order; also of one in which no key was pressed."""
+    return {when: figures(key for key in keys if key.when is when) for when in When}
+
+
 def percentile(values: Sequence[float], share: float) -> float | None:
     """The value below which `share` of the values lie, interpolated linearly; None for no values.
 
@@ -78,14 +83,16 @@ class Report:
     sources: int
     rounds: int  # how often the index was built while typing went on
     statements: int
-    during: Figures
-    idle: Figures
+    by_when: Mapping[When, Figures]
     wall_s: float
     exit_code: int | None = None  # the server's, after shutdown and exit; None: it had to be killed
 
 
 def shortcomings(report: Report, recall_at_least: float = RECALL_AT_LEAST) -> list[str]:
-    """What was not as it must be, in words; empty: all is well."""
+    """What was not as it must be, in words; empty: all is well.
+
+    In the first seconds a list must come, but need not yet hold what only a server that has settled can know.
+    """
     found = []
     if report.index_s is None:
         found.append("the index was not finished")
@@ -95,16 +102,15 @@ def shortcomings(report: Report, recall_at_least: float = RECALL_AT_LEAST) -> li
         found.append(
             "the server " + ("had to be killed" if report.exit_code is None else f"ended with {report.exit_code}")
         )
-    for name, part in (("while indexing", report.during), ("idle", report.idle)):
-        long_index = report.index_s is None or report.index_s > SHORT_INDEX_S
-        if not part.due and (name == "idle" or long_index):
-            found.append(f"{name}: no list was there in time to be judged")
-        elif part.found < part.due * recall_at_least:
-            found.append(
-                f"{name}: {part.found} of {part.due} lists held the known name, fewer than {recall_at_least:.0%}"
-            )
+    long_index = report.index_s is None or report.index_s > SHORT_INDEX_S
+    for when, part in report.by_when.items():
+        if not part.due and (when is When.IDLE or (when is When.INDEXING and long_index)):
+            found.append(f"{when}: no list was there in time to be judged")
+        elif when is not When.START and part.found < part.due * recall_at_least:
+            share = f"fewer than {recall_at_least:.0%}"
+            found.append(f"{when}: {part.found} of {part.due} lists held the known name, {share}")
         if part.unserved:
-            found.append(f"{name}: {part.unserved} of {part.keys} keys had no list at all")
+            found.append(f"{when}: {part.unserved} of {part.keys} keys had no list at all")
         if part.failed:
-            found.append(f"{name}: {part.failed} requests ended in an error")
+            found.append(f"{when}: {part.failed} requests ended in an error")
     return found

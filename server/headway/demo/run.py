@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headway.demo.client import Client
 from headway.demo.document import Document
-from headway.demo.figures import Figures, Report, figures
+from headway.demo.figures import Report, figures_by_when
 from headway.demo.screen import Scene, index_job
 from headway.demo.statements import Statement
-from headway.demo.typist import Key, Pace, Sight, type_statement
+from headway.demo.typist import Key, Pace, Sight, When, type_statement
 
 INDEX_LIMIT_S = 120.0
 LOOK_EVERY_S = 0.1
@@ -47,7 +47,7 @@ class Demo:
         self._state: dict[str, Any] = {}
         self._changed = asyncio.Event()
         self._keys: list[Key] = []
-        self._figures: dict[bool, Figures] = {True: figures([]), False: figures([])}
+        self._figures = figures_by_when([])
         self._documents: dict[str, Document] = {}
         self._sight: Sight | None = None
         self._phase = "starting"
@@ -83,25 +83,25 @@ class Demo:
             sources=self._plan.sources,
             rounds=self._rounds,
             statements=len(self._plan.during) + len(self._plan.idle),
-            during=self._figures[True],
-            idle=self._figures[False],
+            by_when=self._figures,
             wall_s=time.perf_counter() - self._client.started_at_s,
         )
 
     async def _type(self, statements: Sequence[Statement], phase: str, *, keep_busy: bool) -> None:
         self._phase = phase
         for statement in statements:
-            if keep_busy and self._indexed_at_s is not None and not self._indexing():
+            if keep_busy and not self._indexing():
                 await self._client.call("workspace/executeCommand", {"command": "headway.reindex", "arguments": []})
                 self._rounds += 1
             document = self._documents.get(statement.file)
             if document is None:
                 document = self._documents[statement.file] = Document(self._client, self._plan.root / statement.file)
             self._keys += await type_statement(
-                document, statement, pace=self._plan.pace, indexing=self._indexing, show=self._look
+                document, statement, pace=self._plan.pace, when=self._when, show=self._look
             )
-            for indexing in (True, False):
-                self._figures[indexing] = figures(key for key in self._keys if key.indexing is indexing)
+            self._figures = figures_by_when(self._keys)
+            if self._indexed_at_s is None:  # It may be complete before any queueState had to speak of it.
+                await self._snapshot()
             self._draw()
 
     async def _quiet(self) -> dict[str, Any]:
@@ -111,26 +111,34 @@ class Demo:
         """
         until_s = time.perf_counter() + INDEX_LIMIT_S
         while True:
-            snapshot: dict[str, Any] = await self._client.call("headway/snapshot", {})
-            self._state = snapshot
+            snapshot = await self._snapshot()
             self._draw()
             busy = any(queue["queued"] or queue["running"] for queue in snapshot.get("queues", {}).values())
-            complete = snapshot.get("index", {}).get("state") == "complete"
-            if complete and self._indexed_at_s is None:
-                self._indexed_at_s = time.perf_counter()
-            if (complete and not busy) or time.perf_counter() > until_s:
+            if (_complete(snapshot) and not busy) or time.perf_counter() > until_s:
                 return snapshot
             await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _snapshot(self) -> dict[str, Any]:
+        snapshot: dict[str, Any] = await self._client.call("headway/snapshot", {})
+        self._state = snapshot
+        if _complete(snapshot) and self._indexed_at_s is None:
+            self._indexed_at_s = time.perf_counter()
+        return snapshot
 
     def _queue_state(self, params: dict[str, Any]) -> None:
         was_building = index_job(self._state) is not None
         self._state = params
-        if was_building and not self._indexing() and self._indexed_at_s is None:
+        if was_building and index_job(params) is None and self._indexed_at_s is None:
             self._indexed_at_s = time.perf_counter()
 
     def _indexing(self) -> bool:
-        """Whether the index is being built, by the newest state; before the first, it is about to be."""
-        return not self._state or index_job(self._state) is not None
+        """Whether the index is being built or is about to be: until it was complete once, then by the newest state."""
+        return self._indexed_at_s is None or index_job(self._state) is not None
+
+    def _when(self) -> When:
+        if time.perf_counter() - self._client.started_at_s < self._plan.pace.start_s:
+            return When.START
+        return When.INDEXING if self._indexing() else When.IDLE
 
     def _server(self) -> str:
         name, version = (self._client.server.get(key, "") for key in ("name", "version"))
@@ -148,10 +156,13 @@ class Demo:
                 server=self._server(),
                 queue_state=self._state,
                 sight=self._sight,
-                during=self._figures[True],
-                idle=self._figures[False],
+                by_when=self._figures,
             )
         )
+
+
+def _complete(snapshot: Mapping[str, Any]) -> bool:
+    return bool(snapshot.get("index", {}).get("state") == "complete")
 
 
 async def run(plan: Plan, show: Callable[[Scene], None]) -> Report:

@@ -15,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from headway.demo.figures import Figures, Report
-from headway.demo.typist import Sight
+from headway.demo.typist import Sight, When
 
 PRIORITIES = ("CRITICAL", "HIGH", "NORMAL", "LOW", "BATCH")
 FRAME_S = 0.1  # between two pictures, at least
-LINE_S = 4.0  # between two lines, at least
+LINE_S = 8.0  # between two lines, at least
 BAR_CELLS = 24
 
 
@@ -32,8 +32,7 @@ class Scene:
     server: str
     queue_state: Mapping[str, Any]
     sight: Sight | None
-    during: Figures
-    idle: Figures
+    by_when: Mapping[When, Figures]
 
 
 class Screen(Protocol):
@@ -112,7 +111,7 @@ def picture(scene: Scene) -> RenderableType:
     columns.add_column(ratio=1)
     columns.add_row(Panel(_queues(scene.queue_state), title="queues"), Panel(_typing(scene.sight), title="typing"))
     head = Text.assemble((scene.project, "bold"), "  ", (scene.phase, "cyan"), "  ", (scene.server, "dim"))
-    return Group(head, columns, _index(scene.queue_state), figures_table(scene.during, scene.idle))
+    return Group(head, columns, _index(scene.queue_state), figures_table(scene.by_when))
 
 
 def _queues(state: Mapping[str, Any]) -> RenderableType:
@@ -126,7 +125,8 @@ def _queues(state: Mapping[str, Any]) -> RenderableType:
     for task in [*shown, *([None] * (3 - len(shown)))]:
         words = f"{task['priority']} {task['name']} {task['elapsedMs']:.0f} ms" if task else ""
         running.add_row(Text(words, style="green", no_wrap=True, overflow="ellipsis"))
-    return Group(table, Text("running now", style="dim"), running)
+    paused = f" (background paused: {state['pauseReason']})" if state.get("pauseReason") else ""
+    return Group(table, Text(f"running now{paused}", style="dim"), running)
 
 
 def _typing(sight: Sight | None) -> RenderableType:
@@ -161,12 +161,12 @@ def index_job(state: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((job for job in state.get("jobs", ()) if job.get("type") == "index"), None)
 
 
-def figures_table(during: Figures, idle: Figures) -> Table:
-    """Latency and recall, while indexing beside idle."""
+def figures_table(by_when: Mapping[When, Figures]) -> Table:
+    """Latency and recall, a row for each condition."""
     table = Table(box=None, padding=(0, 2), pad_edge=False)
     for name in ("completion", "keys", "p50", "p95", "known names found", "recall", "no list"):
         table.add_column(name, justify="left" if name == "completion" else "right", header_style="dim")
-    for name, part in (("while indexing", during), ("idle", idle)):
+    for name, part in by_when.items():
         recall = "–" if part.recall is None else f"{part.recall:.0%}"
         table.add_row(
             name,
@@ -182,16 +182,19 @@ def figures_table(during: Figures, idle: Figures) -> Table:
 
 def line(scene: Scene) -> str:
     """The same moment in one line."""
-    queues = scene.queue_state.get("queues", {})
+    state = scene.queue_state
+    queues = state.get("queues", {})
     parts = [
         f"{name} {queue['queued']} waiting {queue['running']} running"
         for name, queue in queues.items()
         if queue["queued"] or queue["running"]
     ]
-    job = index_job(scene.queue_state)
+    job = index_job(state)
     if job is not None:
         parts.append(f"index {job.get('done', 0)} of {job.get('total') or '?'} files")
-    for name, part in (("while indexing", scene.during), ("idle", scene.idle)):
+    if state.get("pauseReason"):
+        parts.append(f"background paused ({state['pauseReason']})")
+    for name, part in scene.by_when.items():
         if part.keys:
             parts.append(
                 f"{name} {part.keys} keys p50 {ms(part.p50_s)} p95 {ms(part.p95_s)}, {part.found}/{part.due} found"
@@ -215,7 +218,7 @@ def report_table(report: Report) -> RenderableType:
         ),
     ):
         facts.add_row(Text(name, style="dim"), value)
-    return Group(facts, Text(""), figures_table(report.during, report.idle))
+    return Group(facts, Text(""), figures_table(report.by_when))
 
 
 def ms(value_s: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import enum
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +19,23 @@ WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """`key_s` between keys, `pause_s` between statements; for the last list of each a person waits `patience_s`."""
+    """`key_s` between keys, `pause_s` between statements; for the last list of each a person waits `patience_s`.
+
+    `start_s` are the first seconds of a server, in which processes come up and engines read their first files.
+    """
 
     key_s: float = 0.06
     pause_s: float = 0.25
     patience_s: float = 5.0
+    start_s: float = 5.0
+
+
+class When(enum.StrEnum):
+    """What the server had to do at a key: come up, build the index, or nothing else."""
+
+    START = "the first seconds"
+    INDEXING = "while indexing"
+    IDLE = "idle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +43,7 @@ class Asked:
     """A list asked for when the first `count` characters of a statement stood there."""
 
     at_s: float
-    indexing: bool
+    when: When
     count: int
     request: Request
 
@@ -45,7 +58,7 @@ class Key:
     """
 
     at_s: float
-    indexing: bool  # the index was being built
+    when: When
     wait_s: float | None
     hit: bool | None
     failed: str | None = None  # the error, where this key's own answer was one and nobody had cancelled it
@@ -66,7 +79,7 @@ async def type_statement(
     statement: Statement,
     *,
     pace: Pace,
-    indexing: Callable[[], bool],
+    when: Callable[[], When],
     show: Callable[[Sight], None],
 ) -> list[Key]:
     """Type, wait for the last list, and put the line back. `show` is called when no answer is being waited for.
@@ -84,7 +97,7 @@ async def type_statement(
         if key == "." or key in WORD:
             if asked and not asked[-1].request.answer.done():
                 document.cancel(asked[-1].request)
-            asked.append(Asked(at_s=at_s, indexing=indexing(), count=count, request=document.complete(key)))
+            asked.append(Asked(at_s=at_s, when=when(), count=count, request=document.complete(key)))
             # A frame takes as long as some answers do: it is drawn where it delays none.
             answer = await _within(asked[-1].request, started_s + (count + 1) * pace.key_s - time.perf_counter())
             if answer is not None:
@@ -124,7 +137,7 @@ def keys_of(statement: Statement, asked: Sequence[Asked], gone_s: float) -> list
             else:
                 failed = str(answer.error.get("message", "error"))
         wait_s = None if served_at_s is None else served_at_s - one.at_s
-        keys.append(Key(at_s=one.at_s, indexing=one.indexing, wait_s=wait_s, hit=hit, failed=failed))
+        keys.append(Key(at_s=one.at_s, when=one.when, wait_s=wait_s, hit=hit, failed=failed))
     return keys[::-1]
 
 
