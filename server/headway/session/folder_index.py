@@ -10,25 +10,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final
 
 from headway.scheduler.model import Job, JobOutcome, JobState, Priority, Task
 from headway.session import folder_jobs
-from headway.session.folder_jobs import asking
+from headway.session.disk_changes import DiskChanges
+from headway.session.folder_contents import FolderContents
 from headway.session.ports import Folder, SessionContext
-from headway.workspace import indexer, listing
+from headway.workspace import listing
 from headway.workspace.documents import Document
-from headway.workspace.index import language_of
 from headway.workspace.indexer import Indexed
 from headway.workspace.opened import FolderSpec, Trouble
 from headway.workspace.placing import Placed, remove_temporary
 from headway.workspace.planning import Plan
 from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
-from headway.workspace.symbols import SymbolTable
 from headway.workspace.uris import path_identity
-from headway.workspace.watcher import MANY_PATHS, Changes
+from headway.workspace.watcher import MANY_PATHS
 
 _log = logging.getLogger(__name__)
 
@@ -37,9 +36,7 @@ _WINDOW: Final = 6
 _VISIBLE_FROM_FILES: Final = 20
 _MOST_REOPENINGS: Final = 3
 _BUSY_DELAYS_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
-_MOST_FOREIGN: Final = 10_000
 _RETRY_DELAYS_S: Final = (0.5, 2.0, 10.0)
-_EMPTY: Final = StoreStats(files=0, symbols=0, chunks=0, size_bytes=0, skipped={})
 
 
 class FolderIndex:
@@ -50,6 +47,7 @@ class FolderIndex:
         root: Its absolute path.
         options: What is left out.
         changed: Called when symbols, state or figures have changed.
+        index_document: Puts the text of an open document, and its path, into the index.
     """
 
     def __init__(
@@ -59,25 +57,21 @@ class FolderIndex:
         root: str,
         options: listing.ListingOptions,
         changed: Callable[[], None],
+        index_document: Callable[[Document, str], None],
     ) -> None:
         self.folder = folder
         self.root = root
-        self.table = SymbolTable(root)
-        self.stats = _EMPTY
-        self.total = 0  # files that belong to the index, once they were listed
-        self.left = 0  # of those, not yet brought up to date
+        self.contents = FolderContents(root)
         self.message: str | None = None  # what is off, and what to do about it
         self._context = context
         self._options = options
         self._changed = changed
-        self._spec: FolderSpec | None = None
+        self._index_document = index_document
+        self.spec: FolderSpec | None = None  # once the index has a place
         self._temporary: str | None = None
-        self._listing_skipped: Mapping[str, int] = {}
         self._plan: Plan | None = None
         self._suspects: set[str] = set()  # their content is read at the next comparison, whatever their time
-        self._foreign: set[str] = set()  # paths that changed and are none of ours
-        self._changes = Changes()
-        self._timer: asyncio.TimerHandle | None = None
+        self._changes = DiskChanges(self._changes_due)
         self._job_id: str | None = None
         self._waiters: list[asyncio.Future[None]] = []
         self._reopenings = 0
@@ -112,22 +106,12 @@ class FolderIndex:
         """The share of the files that is up to date, 0 to 1."""
         if self.is_complete:
             return 1.0
-        if not self._listed or not self.total:
-            return 0.0
-        return max(0.0, min(0.999, 1 - self.left / self.total))
+        return self.contents.share_done if self._listed else 0.0
 
     @property
     def database(self) -> str | None:
         """Path of the index, once it is there."""
-        return self._spec.database if self._spec is not None else None
-
-    @property
-    def skipped(self) -> dict[str, int]:
-        """How many files were passed over, by reason."""
-        merged = dict(self._listing_skipped)
-        for reason, count in self.stats.skipped.items():
-            merged[reason] = merged.get(reason, 0) + count
-        return merged
+        return self.spec.database if self.spec is not None else None
 
     # ---- what happens to it -----------------------------------------------------------------------------------------
 
@@ -138,8 +122,7 @@ class FolderIndex:
     def close(self) -> None:
         """End; jobs in flight are cancelled and what is temporary is removed."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._changes.close()
         self._cancel("the folder was closed")
         if self._temporary is not None:
             remove_temporary(self._temporary)
@@ -149,9 +132,9 @@ class FolderIndex:
         if options == self._options:
             return
         self._options = options
-        if self._spec is not None:
-            self._spec = FolderSpec(root=self.root, database=self._spec.database, options=options)
-        self._foreign.clear()
+        if self.spec is not None:
+            self.spec = FolderSpec(root=self.root, database=self.spec.database, options=options)
+        self._changes.rules_changed()
         self.rescan()
 
     def rescan(self, suspects: Sequence[str] = ()) -> None:
@@ -183,43 +166,18 @@ class FolderIndex:
         if inner is None or self._is_off:
             return
         if listing.decides_what_belongs(inner):
-            self._foreign.clear()
+            self._changes.rules_changed()
             self._scan_wanted = True
-        elif inner in self._foreign or listing.is_in_foreign_folder(inner):
+        elif not self._changes.matters(inner):
             return
-        self._note_changes([inner])
+        self._changes.note([inner])
 
-    def document_changed(self, document: Document, path: str) -> None:
-        """The editor holds another text of a file; to be called when it has come to rest."""
-        inner = self.relative(path)
-        if inner is None or self._spec is None or self._is_off or language_of(inner) is None:
-            return
-        call: tuple[Any, ...] = (indexer.index_open_text, self._spec, inner, document.text, document.language)
-        if len(document.content) > self._spec.options.read.max_bytes:
-            call = (indexer.skip_files, self._spec, inner, "tooLarge")
-        task, _ = asking(f"index {inner} as it is edited", *call, take=lambda value: self._took_text(inner, value))
-        self._context.scheduler.submit(
-            Job(
-                type="index",
-                title=f"Index {inner}",
-                tasks=(task,),
-                priority=Priority.NORMAL,
-                visible=False,
-                supersede_key=("index", document.uri),
-            )
-        )
-
-    def document_closed(self, path: str) -> None:
-        """The text on disk counts again."""
-        inner = self.relative(path)
-        if inner is not None:
-            self._note_changes([inner])
-
-    def _took_text(self, inner: str, value: Indexed | None) -> None:
+    def took_text(self, inner: str, value: Indexed | None) -> None:
+        """The text that an editor holds was indexed; None: that failed, and the next edit tries again."""
         if value is None or self._closed or value.trouble is not None:
             return
         self._adopt(value)
-        if value.unknown and inner not in self._foreign and self.is_complete:
+        if value.unknown and self._changes.matters(inner) and self.is_complete:
             self.rescan([inner])  # New, or not ours: a listing says which.
 
     # ---- one thing after another ------------------------------------------------------------------------------------
@@ -227,7 +185,7 @@ class FolderIndex:
     def _next(self) -> None:
         if self._busy or self._closed or self._is_off or self._holds:
             return
-        spec = self._spec
+        spec = self.spec
         name = self.folder.name
         if spec is None and not self._stopped:
             source = folder_jobs.opening(self, str(self._context.cache_dir), self.root, name)
@@ -248,13 +206,13 @@ class FolderIndex:
             self._submit(self._working(spec, plan), self.title, Priority.BATCH, visible=visible, total=plan.file_count)
         elif self._scan_wanted or (self._suspects and not self._changes):
             self._submit(self._scanning(spec), f"List {name}", Priority.BATCH)
-        elif self.table.segment_count > _MOST_SEGMENTS and not self._changes:
+        elif self.contents.table.segment_count > _MOST_SEGMENTS and not self._changes:
             source = folder_jobs.loading(self, spec, repacked=True)
             self._submit(source, f"Pack the index of {name}", Priority.BATCH)
-        elif self._are_changes_due():
+        elif self._changes.is_due:
             self._look_at(spec, self._changes.take())
         else:
-            self._arm()
+            self._changes.arm()
 
     def _look_at(self, spec: FolderSpec, paths: Sequence[str]) -> None:
         paths = [inner for inner in paths if self._document(inner) is None]
@@ -319,14 +277,16 @@ class FolderIndex:
         suspects = tuple(self._suspects)
         self._suspects.clear()
         folders = [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None]
-        source = folder_jobs.scanning(self, spec, self.folder.name, folders, self._open_paths, suspects, globs)
+        source = folder_jobs.scanning(
+            self, spec, self.folder.name, folders, self._open_paths, suspects, globs, thorough=not self._listed
+        )
         async for task in source:
             yield task
 
     async def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
-        async for task in folder_jobs.working(self, spec, plan, _BUSY_DELAYS_S, lambda: self._spec is spec):
+        async for task in folder_jobs.working(self, spec, plan, _BUSY_DELAYS_S, lambda: self.spec is spec):
             yield task
-        self.left = 0
+        self.contents.left = 0
 
     async def run_now(self, globs: Sequence[str]) -> AsyncIterator[Task]:
         """Give the tasks of one comparison with the disk and of what follows from it, for a job that was asked for.
@@ -334,7 +294,7 @@ class FolderIndex:
         Args:
             globs: Of files matching these (as in `.gitignore`) the content is read whatever their time and size.
         """
-        while self._busy or self._spec is None:
+        while self._busy or self.spec is None:
             if self._is_off or self._closed:
                 return
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -344,11 +304,11 @@ class FolderIndex:
         self._busy = True
         try:
             self._stopped = False
-            async for task in self._scanning(self._spec, globs):
+            async for task in self._scanning(self.spec, globs):
                 yield task
             plan, self._plan = self._plan, None
-            if plan is not None and self._spec is not None:
-                async for task in self._working(self._spec, plan):
+            if plan is not None and self.spec is not None:
+                async for task in self._working(self.spec, plan):
                     yield task
         finally:
             self._release()
@@ -367,16 +327,16 @@ class FolderIndex:
         self._say(placed.message)
         if placed.rebuilt is not None:
             _log.warning("the index of %s is made anew: %s", self.root, placed.rebuilt)
-        self._spec = FolderSpec(root=self.root, database=placed.path, options=self._options)
+        self.spec = FolderSpec(root=self.root, database=placed.path, options=self._options)
         self._loaded = False
         self._scan_wanted = True
 
     def loaded(self, segment: Segment, *, repacked: bool) -> None:
-        self.table.adopt(segment, repacked=repacked)
+        self.contents.table.adopt(segment, repacked=repacked)
         self._changed()
 
     def measured(self, stats: StoreStats) -> None:
-        self.stats = stats
+        self.contents.stats = stats
         self._changed()
 
     def cleared(self) -> None:
@@ -391,24 +351,21 @@ class FolderIndex:
             return
         self._failures = 0
         self._listed = True
-        self.total = plan.total
-        self.left = plan.file_count
-        self._listing_skipped = plan.skipped
-        self.table.remove(plan.forgotten_ids, plan.stamp)
-        if suspects and len(self._foreign) < _MOST_FOREIGN:
+        self.contents.plan(plan)
+        if suspects:
             planned = {path for batch in plan.batches for path in batch.split("\0")}
-            self._foreign.update(path for path in suspects if path and path not in planned)
+            self._changes.are_foreign([path for path in suspects if path and path not in planned])
         self._plan = plan if plan.file_count else None
         self._changed()
 
     def indexed(self, paths: Sequence[str], result: Indexed) -> None:
         self._adopt(result)
-        self.left = max(0, self.left - len(paths))
+        self.contents.left = max(0, self.contents.left - len(paths))
         for inner in paths:
             document = self._document(inner)
             if document is not None:  # It was opened meanwhile; its text counts.
-                self.document_changed(document, os.path.join(self.root, inner))
-        unknown = [path for path in result.unknown if path not in self._foreign]
+                self._index_document(document, os.path.join(self.root, inner))
+        unknown = [path for path in result.unknown if self._changes.matters(path)]
         if unknown:
             self._scan_wanted = True
             self._suspects.update(unknown)
@@ -424,9 +381,14 @@ class FolderIndex:
 
     def broke(self, trouble: Trouble, reason: str) -> None:
         """Find another place, or make the index anew: what is wrong with it decides when it is opened."""
+        if trouble == "busy":
+            self.waits(reason)
+            self._scan_wanted = True
+            self._try_again(self.message or reason)
+            return
         _log.warning("the index of %s is %s: %s", self.root, trouble, reason)
         self._reopenings += 1
-        self._spec = None
+        self.spec = None
         self._forget()
         if self._reopenings > _MOST_REOPENINGS:
             self._is_off = True
@@ -449,27 +411,20 @@ class FolderIndex:
 
     def _not_refreshed(self, paths: Sequence[str], is_busy: bool) -> None:
         if is_busy:
-            self._note_changes(paths, later_s=_BUSY_DELAYS_S[1])
+            self._changes.note(paths, later_s=_BUSY_DELAYS_S[1])
         else:
             self._scan_wanted = True  # They are read again one by one, with whatever is wrong found out.
             self._suspects.update(paths)
 
     def _forget(self) -> None:
-        self.table.clear()
-        self.stats = _EMPTY
+        self.contents.forget()
         self._plan = None
         self._listed = False
         self._scan_wanted = True
         self._changed()
 
     def _adopt(self, result: Indexed) -> None:
-        if result.segment is not None:
-            self.table.adopt(Segment.unpack(result.segment))
-        self.table.remove(result.gone_ids, result.stamp)
-        if result.stats is not None:
-            self.stats = result.stats
-        for path, note in result.notes:
-            _log.info("%s: %s", path, note)
+        self.contents.adopt(result)
         self._say(None)
         self._changed()
 
@@ -481,26 +436,7 @@ class FolderIndex:
             self.message = message
             self._changed()
 
-    # ---- changes on disk --------------------------------------------------------------------------------------------
-
-    def _note_changes(self, paths: Sequence[str], later_s: float = 0.0) -> None:
-        self._changes.add(paths, asyncio.get_running_loop().time() + later_s)
-        self._arm()
-
-    def _are_changes_due(self) -> bool:
-        due_at_s = self._changes.due_at_s()
-        return due_at_s is not None and due_at_s <= asyncio.get_running_loop().time()
-
-    def _arm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        due_at_s = self._changes.due_at_s()
-        if due_at_s is not None and not self._closed:
-            self._timer = asyncio.get_running_loop().call_at(due_at_s, self._timer_fired)
-
-    def _timer_fired(self) -> None:
-        self._timer = None
+    def _changes_due(self) -> None:
         self._stopped = False
         self._next()
 

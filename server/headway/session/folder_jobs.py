@@ -106,9 +106,8 @@ async def loading(owner: Owner, spec: FolderSpec, *, repacked: bool) -> AsyncIte
         yield task
         loaded: Loaded | None = await answer
         if loaded is None or loaded.trouble is not None:
-            owner.broke("damaged", "it could not be loaded") if loaded is None else owner.broke(
-                loaded.trouble or "damaged", loaded.reason
-            )
+            reason = "it could not be loaded" if loaded is None else loaded.reason
+            owner.broke((loaded.trouble if loaded else None) or "damaged", reason)
             return
         if loaded.segment is None:
             break
@@ -139,13 +138,15 @@ async def scanning(
     opened: Callable[[], Sequence[str]],
     suspects: Sequence[str],
     globs: Sequence[str] = (),
+    *,
+    thorough: bool = False,
 ) -> AsyncIterator[Task]:
     """List the folder and compare it with the index; see `planning.plan`."""
     task, answer = asking(f"list {name}", git_lists, spec.root, folders, kind=StepKind.ASYNC)
     yield task
     lists = await answer
-    arguments = (spec, lists, tuple(opened()), tuple(suspects), tuple(globs))
-    task, answer = asking(f"compare {name}", planning.plan, *arguments)
+    compare = functools.partial(planning.plan, thorough=thorough)
+    task, answer = asking(f"compare {name}", compare, spec, lists, tuple(opened()), tuple(suspects), tuple(globs))
     yield task
     plan: Plan | None = await answer
     if plan is not None and plan.trouble is not None:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from headway.scheduler.model import Job, JobOutcome, Priority, Task
 from headway.session.arguments import Arguments
+from headway.session.edits import Edits
 from headway.session.folder_index import FolderIndex
 from headway.session.ports import FileChange, Room, SessionContext, Submission
 from headway.settings import Settings
@@ -20,12 +21,9 @@ from headway.workspace.documents import Document
 from headway.workspace.files import ReadOptions
 from headway.workspace.listing import ListingOptions
 from headway.workspace.symbols import IndexView
-from headway.workspace.uris import identity, uri_to_path
 
 IndexState = Literal["indexing", "complete", "paused", "off"]
 
-_EDIT_QUIET_S: Final = 0.3
-_EDIT_MAX_WAIT_S: Final = 2.0
 # Watchers lose events in bursts, and some clients have none; comparing costs little where nothing has changed.
 _RESCAN_S: Final = 300.0
 _RESCAN_UNWATCHED_S: Final = 30.0
@@ -42,7 +40,7 @@ class Indexing(Room):
         self._context = context
         self._on_change = on_change
         self._folders: dict[str, FolderIndex] = {}  # by root
-        self._edits: dict[str, tuple[float, asyncio.TimerHandle]] = {}  # by identity: first edit, and when to index
+        self._edits = Edits(context, self._folder_of)
         self._rescan_timer: asyncio.TimerHandle | None = None
         self._started = False
         self._view: IndexView | None = None
@@ -58,9 +56,7 @@ class Indexing(Room):
         self._started = False
         if self._rescan_timer is not None:
             self._rescan_timer.cancel()
-        for _, timer in self._edits.values():
-            timer.cancel()
-        self._edits.clear()
+        self._edits.close()
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
@@ -81,7 +77,7 @@ class Indexing(Room):
             if known is not None:
                 known.configure(options)
             else:
-                made = FolderIndex(self._context, folder, root, options, self._changed)
+                made = FolderIndex(self._context, folder, root, options, self._changed, self._edits.index)
                 self._folders[root] = made
                 made.start()
         self._changed()
@@ -102,44 +98,18 @@ class Indexing(Room):
     # ---- what happens -----------------------------------------------------------------------------------------------
 
     def document_opened(self, document: Document) -> None:
-        self._edited(document, quiet_s=0.0)
+        self._edits.edited(document, at_once=True)
 
     def document_changed(self, document: Document) -> None:
-        self._edited(document, quiet_s=_EDIT_QUIET_S)
+        self._edits.edited(document)
 
     def document_closed(self, uri: str) -> None:
-        waiting = self._edits.pop(identity(uri), None)
-        if waiting is not None:
-            waiting[1].cancel()
-        path = uri_to_path(uri)
-        folder = self._folder_of(path) if path is not None else None
-        if folder is not None and path is not None:
-            folder.document_closed(path)
+        self._edits.closed(uri)
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         for change in changes:
             if change.path is not None and (folder := self._folder_of(os.fspath(change.path))) is not None:
                 folder.disk_changed(os.fspath(change.path))
-
-    def _edited(self, document: Document, *, quiet_s: float) -> None:
-        path = uri_to_path(document.uri)
-        if path is None or self._folder_of(path) is None:
-            return
-        loop = asyncio.get_running_loop()
-        key = identity(document.uri)
-        now_s = loop.time()
-        first_s, timer = self._edits.get(key, (now_s, None))
-        if timer is not None:
-            timer.cancel()
-        due_s = min(now_s + quiet_s, first_s + _EDIT_MAX_WAIT_S)
-        self._edits[key] = (first_s, loop.call_at(due_s, self._edit_due, key, path))
-
-    def _edit_due(self, key: str, path: str) -> None:
-        self._edits.pop(key, None)
-        document = self._context.documents.at_path(key)
-        folder = self._folder_of(path)
-        if document is not None and folder is not None:
-            folder.document_changed(document, path)
 
     def _folder_of(self, path: str) -> FolderIndex | None:
         """Return the innermost root that a path lies in."""
@@ -170,7 +140,7 @@ class Indexing(Room):
     def view(self) -> IndexView:
         """The symbols of all roots as they are now."""
         if self._view is None:
-            self._view = IndexView(parts=tuple(part for f in self._folders.values() for part in f.table.parts))
+            self._view = IndexView(parts=tuple(part for f in self._folders.values() for part in f.contents.table.parts))
         return self._view
 
     @property
@@ -193,21 +163,21 @@ class Indexing(Room):
         """The share of the files that is up to date, 0 to 1."""
         if not self._folders:
             return 1.0 if self._started else 0.0
-        total = sum(max(1, folder.total) for folder in self._folders.values())
-        return sum(folder.coverage * max(1, folder.total) for folder in self._folders.values()) / total
+        total = sum(max(1, folder.contents.total) for folder in self._folders.values())
+        return sum(folder.coverage * max(1, folder.contents.total) for folder in self._folders.values()) / total
 
     def stats(self) -> dict[str, Any]:
         """Return what `headway/snapshot` says of the index."""
         folders = self._folders.values()
         skipped: dict[str, int] = {}
         for folder in folders:
-            for reason, count in folder.skipped.items():
+            for reason, count in folder.contents.skipped.items():
                 skipped[reason] = skipped.get(reason, 0) + count
         return {
-            "files": sum(folder.stats.files for folder in folders),
-            "symbols": sum(folder.stats.symbols for folder in folders),
-            "chunks": sum(folder.stats.chunks for folder in folders),
-            "bytes": sum(folder.stats.size_bytes for folder in folders),
+            "files": sum(folder.contents.stats.files for folder in folders),
+            "symbols": sum(folder.contents.stats.symbols for folder in folders),
+            "chunks": sum(folder.contents.stats.chunks for folder in folders),
+            "bytes": sum(folder.contents.stats.size_bytes for folder in folders),
             "state": self.state,
             "skipped": skipped,
         }

@@ -58,6 +58,8 @@ def plan(
     open_paths: Collection[str],
     suspects: Collection[str],
     globs: Sequence[str] = (),
+    *,
+    thorough: bool = False,
 ) -> Plan:
     """Compare what is on disk with what is stored.
 
@@ -67,10 +69,11 @@ def plan(
         suspects: Files (or folders; "" is the whole folder) that were said to have changed: read whatever their time
             and size.
         globs: Files that match one of these (as in `.gitignore`) are suspects, too.
+        thorough: Look first whether the whole database can be read.
     """
     try:
         store = open_store(spec)
-        if os.path.getsize(spec.database) <= _MAX_CHECKED_BYTES and not suspects:
+        if thorough and os.path.getsize(spec.database) <= _MAX_CHECKED_BYTES:
             store.check()
         known = store.known()
         stamp = store.stamp

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from headway.workspace.database import PAGE_BYTES, StoreDamagedError, connect, translated
+from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, translated
 from headway.workspace.index import INDEX_VERSION, Chunk, Definition
 from headway.workspace.segments import IndexedFile
 
@@ -170,7 +170,7 @@ class Store:
             return int(self._meta("stamp") or 0)
 
     def check(self) -> None:
-        """Read the whole database.
+        """Read the whole database. Its full-text part is left out while somebody else writes.
 
         Raises:
             StoreDamagedError: something in it cannot be read.
@@ -179,6 +179,7 @@ class Store:
             (verdict,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
                 raise StoreDamagedError(self.path, str(verdict))
+        with contextlib.suppress(StoreBusyError), translated(self.path):
             self._db.execute("INSERT INTO chunks (chunks, rank) VALUES ('integrity-check', 0)")
 
     # ---- reading ----

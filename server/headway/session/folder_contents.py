@@ -1,0 +1,65 @@
+"""What is known of one folder's index: its symbols and its figures. Changed on the loop by `FolderIndex` alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from headway.workspace.indexer import Indexed
+from headway.workspace.planning import Plan
+from headway.workspace.segments import Segment
+from headway.workspace.store import StoreStats
+from headway.workspace.symbols import SymbolTable
+
+_log = logging.getLogger(__name__)
+
+_EMPTY: Final = StoreStats(files=0, symbols=0, chunks=0, size_bytes=0, skipped={})
+
+
+class FolderContents:
+    """See the module."""
+
+    def __init__(self, root: str) -> None:
+        self.table = SymbolTable(root)
+        self.stats = _EMPTY
+        self.total = 0  # files that belong to the index, once they were listed
+        self.left = 0  # of those, not yet brought up to date
+        self._listing_skipped: Mapping[str, int] = {}
+
+    @property
+    def skipped(self) -> dict[str, int]:
+        """How many files were passed over, by reason."""
+        merged = dict(self._listing_skipped)
+        for reason, count in self.stats.skipped.items():
+            merged[reason] = merged.get(reason, 0) + count
+        return merged
+
+    @property
+    def share_done(self) -> float:
+        """The share of the listed files that is up to date, below 1 while any is not known to be."""
+        return max(0.0, min(0.999, 1 - self.left / self.total)) if self.total else 0.0
+
+    def plan(self, plan: Plan) -> None:
+        """Take over what a comparison with the disk found; what is gone is gone at once."""
+        self.total = plan.total
+        self.left = plan.file_count
+        self._listing_skipped = plan.skipped
+        self.table.remove(plan.forgotten_ids, plan.stamp)
+
+    def adopt(self, result: Indexed) -> None:
+        """Take over what became of some files."""
+        if result.segment is not None:
+            self.table.adopt(Segment.unpack(result.segment))
+        self.table.remove(result.gone_ids, result.stamp)
+        if result.stats is not None:
+            self.stats = result.stats
+        for path, note in result.notes:
+            _log.info("%s: %s", path, note)
+
+    def forget(self) -> None:
+        """Nothing is known any more."""
+        self.table.clear()
+        self.stats = _EMPTY
+        self.total = self.left = 0
+        self._listing_skipped = {}
