@@ -8,11 +8,46 @@ Units: seconds (`_s`), MiB (`_mb`), cores as fractions. Instants named `_at_s` a
 
 from __future__ import annotations
 
-import enum
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
+
+from headway.scheduler.kinds import (
+    ErrorKind,
+    Jitter,
+    JobState,
+    OnStepFailure,
+    OnTaskFailure,
+    OnTimeout,
+    Priority,
+    StepKind,
+    StepState,
+    TaskKind,
+    TaskState,
+)
+from headway.scheduler.policies import NO_LIMITS, ONE_CORE, RETRY_BY_PRIORITY, Requirement, RetryPolicy, TimeoutPolicy
+
+# Imported from here by everybody; what is defined below needs no mention.
+__all__ = [
+    "ErrorKind",
+    "Jitter",
+    "JobState",
+    "OnStepFailure",
+    "OnTaskFailure",
+    "OnTimeout",
+    "Priority",
+    "StepKind",
+    "StepState",
+    "TaskKind",
+    "TaskState",
+    "NO_LIMITS",
+    "ONE_CORE",
+    "RETRY_BY_PRIORITY",
+    "Requirement",
+    "RetryPolicy",
+    "TimeoutPolicy",
+]
 
 # One shared empty mapping: a hundred thousand queued tasks do not carry an empty dict each.
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -20,158 +55,6 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 def _nothing() -> Mapping[str, Any]:
     return _NOTHING
-
-
-class Priority(enum.IntEnum):
-    """How urgent work is; lower is more urgent. On the wire it is the name."""
-
-    CRITICAL = 0
-    HIGH = 1
-    NORMAL = 2
-    LOW = 3
-    BATCH = 4
-
-
-class TaskKind(enum.StrEnum):
-    """What a task mostly does; decides where a bare `call` runs: worker process, thread, thread, loop."""
-
-    CPU_BOUND = "cpu_bound"
-    IO_BOUND = "io_bound"
-    MIXED = "mixed"
-    COROUTINE = "coroutine"
-
-
-class StepKind(enum.StrEnum):
-    """Where a step runs: inline on the loop, as a coroutine, in a thread, in a worker process."""
-
-    SYNC = "sync"
-    ASYNC = "async"
-    THREAD = "thread"
-    PROCESS = "process"
-
-
-class JobState(enum.StrEnum):
-    PENDING = "PENDING"
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    COMPLETED = "COMPLETED"
-    FAILED = "FAILED"
-    CANCELLED = "CANCELLED"
-
-
-class TaskState(enum.StrEnum):
-    PENDING = "PENDING"
-    READY = "READY"
-    RUNNING = "RUNNING"
-    COMPLETED = "COMPLETED"
-    FAILED = "FAILED"
-    CANCELLED = "CANCELLED"
-    SKIPPED = "SKIPPED"
-
-
-class StepState(enum.StrEnum):
-    PENDING = "PENDING"
-    RUNNING = "RUNNING"
-    COMPLETED = "COMPLETED"
-    FAILED = "FAILED"
-    SKIPPED = "SKIPPED"
-
-
-class ErrorKind(enum.StrEnum):
-    """Classes of failure by what a caller can do about them; see `retry.classify`."""
-
-    NETWORK = "network_error"
-    TIMEOUT = "timeout"
-    SERVICE_UNAVAILABLE = "service_unavailable"
-    RATE_LIMITED = "rate_limited"
-    RESOURCE_BUSY = "resource_busy"
-    UNKNOWN = "unknown"
-    INVALID_INPUT = "invalid_input"
-    AUTH_FAILED = "auth_failed"
-    PERMISSION_DENIED = "permission_denied"
-    NOT_FOUND = "not_found"
-    DATA_CORRUPTION = "data_corruption"
-    OUT_OF_MEMORY = "out_of_memory"
-    WORKER_DIED = "worker_died"
-    SUPERSEDED = "superseded"
-    CANCELLED = "cancelled"
-    SKIPPED = "skipped"
-
-
-class OnTaskFailure(enum.StrEnum):
-    """A job's policy: go on with what does not depend on it, start nothing new, or pause the job."""
-
-    CONTINUE = "continue"
-    STOP = "stop"
-    PAUSE = "pause"
-
-
-class OnStepFailure(enum.StrEnum):
-    FAIL = "fail"
-    SKIP = "skip"
-    RETRY = "retry"
-
-
-class OnTimeout(enum.StrEnum):
-    """WARN is for soft timeouts only, FAIL for hard ones only."""
-
-    WARN = "warn"
-    FAIL = "fail"
-    SKIP = "skip"
-    RETRY = "retry"
-    FALLBACK = "fallback"
-
-
-class Jitter(enum.StrEnum):
-    PROPORTIONAL = "proportional"
-    FULL = "full"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
-    """What a task holds while one of its steps runs."""
-
-    cpu_cores: float = 1.0
-    memory_mb: float = 256.0
-    gpu_count: int = 0
-    gpu_memory_mb: float = 0.0
-    longest_run_s: float = 300.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """When and how often a failed task is tried again. `max_retries` None: by priority."""
-
-    max_retries: int | None = None
-    base_s: float = 1.0
-    factor: float = 2.0
-    cap_s: float = 60.0
-    jitter: Jitter = Jitter.PROPORTIONAL
-    jitter_share: float = 0.1
-    # The outside thing that fails (an endpoint, a tool): retry budget and circuit breaker are kept per dependency.
-    dependency: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeoutPolicy:
-    """Limits of one attempt, counted from its start (`queue_s` from when the task became ready).
-
-    `fallback` is a value, or a function without arguments that gives one.
-    """
-
-    soft_s: float | None = None
-    hard_s: float | None = None
-    queue_s: float | None = None
-    heartbeat_s: float | None = None
-    on_soft: OnTimeout = OnTimeout.WARN
-    on_hard: OnTimeout = OnTimeout.FAIL
-    fallback: Any = None
-
-
-# One object each, so that a hundred thousand tasks share them, and the usual case is known by identity.
-ONE_CORE: Final = Requirement()
-RETRY_BY_PRIORITY: Final = RetryPolicy()
-NO_LIMITS: Final = TimeoutPolicy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
