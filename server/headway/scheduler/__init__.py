@@ -10,6 +10,7 @@ import importlib
 
 TYPE_CHECKING = False  # as in `typing`, which a starting worker process can do without
 if TYPE_CHECKING:
+    from headway.scheduler.alerts import Alert, AlertChanged, AlertLevel
     from headway.scheduler.config import OnBattery, RetryDefaults, SchedulerConfig
     from headway.scheduler.context import StepContext, current_step
     from headway.scheduler.errors import (
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
         UnknownDependencyError,
     )
     from headway.scheduler.handle import JobHandle
+    from headway.scheduler.history import History
+    from headway.scheduler.measures import MetricsSnapshot
     from headway.scheduler.model import (
         Depth,
         ErrorKind,
@@ -72,12 +75,18 @@ if TYPE_CHECKING:
         WorkerChanged,
         WorkerView,
     )
+    from headway.scheduler.remembered import HistoryLimits, HistoryProblem, RememberedJob, RememberedTask
     from headway.scheduler.retry import classify
     from headway.scheduler.scheduler import LIGHT, Scheduler
     from headway.scheduler.strategies import DEFAULT, FIFO, PRIORITY, Strategy
 
 # Imported when first asked for: a worker process needs little of all this, and needs it at once.
 _NAMES_IN = {
+    "alerts": (
+        "Alert",
+        "AlertChanged",
+        "AlertLevel",
+    ),
     "config": (
         "OnBattery",
         "RetryDefaults",
@@ -103,6 +112,8 @@ _NAMES_IN = {
         "UnknownDependencyError",
     ),
     "handle": ("JobHandle",),
+    "history": ("History",),
+    "measures": ("MetricsSnapshot",),
     "model": (
         "Depth",
         "ErrorKind",
@@ -146,6 +157,12 @@ _NAMES_IN = {
         "TimeoutPolicy",
         "WorkerChanged",
         "WorkerView",
+    ),
+    "remembered": (
+        "HistoryLimits",
+        "HistoryProblem",
+        "RememberedJob",
+        "RememberedTask",
     ),
     "retry": ("classify",),
     "scheduler": (
@@ -218,6 +235,15 @@ __all__ = [
     "PausedChanged",
     "WorkerChanged",
     "LoopStalled",
+    "AlertChanged",
+    "Alert",
+    "AlertLevel",
+    "MetricsSnapshot",
+    "History",
+    "HistoryLimits",
+    "HistoryProblem",
+    "RememberedJob",
+    "RememberedTask",
     "SchedulerError",
     "SubmissionError",
     "InvalidJobError",
