@@ -1,7 +1,7 @@
 // Bundles the extension into one file, out/extension.js; with --tests also the unit tests, into out/test/.
-import { rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
@@ -23,14 +23,35 @@ if (process.argv.includes("--tests")) {
     external: ["typescript", "vscode"],
   });
 } else {
-  await build({
+  const { metafile } = await build({
     ...common,
+    metafile: true,
     entryPoints: [join("src", "extension.ts")],
     outfile: join(out, "extension.js"),
     format: "cjs",
     external: ["vscode"],
     minify: !process.argv.includes("--dev"),
     sourcemap: process.argv.includes("--dev") ? "linked" : false,
-    legalComments: "linked",
+    legalComments: "none",
   });
+  writeFileSync(join(out, "THIRD-PARTY-NOTICES.txt"), notices(Object.keys(metafile.inputs)));
+}
+
+/** The licenses of the packages whose files went into the bundle. */
+function notices(inputs) {
+  const folders = new Set();
+  for (const input of inputs) {
+    const found = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(resolve(here, input));
+    if (found !== null) {
+      folders.add(found[1]);
+    }
+  }
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file !== undefined && existsSync(join(folder, file)) ? readFileSync(join(folder, file), "utf8") : `License: ${license}\n`;
+    return `${name} ${version}\n\n${text.trim()}\n`;
+  });
+  const wheels = "The Python packages in out/bundled/wheels carry their licenses in their .dist-info folders.\n";
+  return [`Parts of this extension are the work of others.\n${wheels}`, ...texts].join(`\n${"-".repeat(80)}\n\n`);
 }

@@ -95,7 +95,9 @@ export class Sidecar implements vscode.Disposable {
     params: Params,
     token?: vscode.CancellationToken,
   ): Promise<Result> {
-    return this.running().client.sendRequest<Result>(type.method, params, token);
+    const { client } = this.running();
+    // Without a token the argument must be absent: the client would send it as a second param.
+    return token === undefined ? client.sendRequest<Result>(type.method, params) : client.sendRequest<Result>(type.method, params, token);
   }
 
   /** Runs one of the server's commands. Raises NotRunningError. */

@@ -167,7 +167,7 @@ function clientOptions(options: LaunchOptions): LanguageClientOptions {
     // Restarts are the business of client.ts, which counts them.
     errorHandler: {
       error: () => ({ action: ErrorAction.Continue, handled: true }),
-      closed: () => ({ action: CloseAction.DoNotRestart, handled: true }),
+      closed: () => ({ action: CloseAction.DoNotRestart, handled: true, message: "the connection to the server is closed" }),
     },
     stdioOptions: { stdout: () => undefined, stderr: () => undefined },
     middleware: {

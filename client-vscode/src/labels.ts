@@ -77,9 +77,9 @@ export function compact(count: number): string {
   return thousands < 9.95 ? `${thousands.toFixed(1)}k` : `${Math.round(thousands)}k`;
 }
 
-/** Pads to the left with spaces as wide as a digit, so that the text keeps its width while numbers change. */
+/** Fills up with spaces as wide as a digit, so that the text keeps its width while numbers change. */
 export function padded(text: string, width: number): string {
-  return text.padStart(width, "\u2007");
+  return text.padEnd(width, "\u2007");
 }
 
 /** The item's text, with its icon. */
@@ -90,8 +90,8 @@ export function statusText(input: StatusInput): string {
     return name;
   }
   const { queued, running } = totals(input.queue);
-  const counts = `$(play)${padded(compact(running), 2)} $(layers)${padded(compact(queued), 4)}`;
-  return now === "paused" ? `${name} $(layers)${padded(compact(queued), 4)}` : `${name} ${counts}`;
+  const waiting = `$(layers) ${padded(compact(queued), 4)}`;
+  return now === "paused" ? `${name} ${waiting}` : `${name} $(play) ${padded(compact(running), 2)} ${waiting}`;
 }
 
 /** The state in words, with its reason where it has one. */
@@ -121,7 +121,8 @@ export function stateText(input: StatusInput, t: Translate): string {
       return input.trusted ? t("Idle") : t("Idle, in Restricted Mode");
     case "busy": {
       const { queued, running } = totals(queue);
-      return t("{0} running, {1} waiting", running, queued);
+      const counts = t("{0} running, {1} waiting", running, queued);
+      return queue.pauseReason === null ? counts : `${counts}. ${pauseText(queue.pauseReason, t)}`;
     }
     case "paused":
       return pauseText(queue.pauseReason, t);
@@ -230,7 +231,7 @@ export function tooltip(input: StatusInput, t: Translate): string {
 function queueParts(queue: QueueState, t: Translate): string[] {
   const parts = [table(queue, t)];
   for (const job of queue.jobs.slice(0, 5)) {
-    const shownBar = job.progress === null ? "" : `${bar(job.progress)} `;
+    const shownBar = job.progress === null || job.total === null ? "" : `${bar(job.progress)} `;
     parts.push(`${shownBar}${escaped(job.title)} — ${escaped(progressText(job, t))}`);
   }
   if (queue.jobs.length > 5) {
@@ -243,7 +244,7 @@ function queueParts(queue: QueueState, t: Translate): string[] {
   }
   parts.push(escaped(pressureText(queue, t)));
   if (queue.alerts > 0) {
-    parts.push(`$(bell) ${escaped(t("{0} alerts: long queues or slow answers; the log says more", queue.alerts))}`);
+    parts.push(`$(bell) ${escaped(t("Alerts: {0} (long queues or slow answers; the log says more)", queue.alerts))}`);
   }
   return parts.filter((part) => part !== "");
 }
@@ -254,7 +255,8 @@ function table(queue: QueueState, t: Translate): string {
     const rests = queue.pausedPriorities.includes(priority) ? ` $(debug-pause)` : "";
     return `| ${escaped(priorityText(priority, t))}${rests} | ${depth.running} | ${depth.queued} |`;
   });
-  return [`| ${t("Priority")} | ${t("Running")} | ${t("Waiting")} |`, "| :-- | --: | --: |", ...rows].join("\n");
+  const gap = "&nbsp;&nbsp;";
+  return [`| ${t("Priority")} | ${gap}${t("Running")} | ${gap}${t("Waiting")} |`, "| :-- | --: | --: |", ...rows].join("\n");
 }
 
 function pressureText(queue: QueueState, t: Translate): string {

@@ -32,17 +32,20 @@ export class ServerLog {
     }
     this.tail.push(line.trim());
     this.tail.splice(0, Math.max(0, this.tail.length - 40));
-    this.level = /\b(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b/.exec(line.slice(0, 60))?.[1] ?? this.level;
+    // The channel adds time and level itself.
+    const logged = /^[\d-]+[ T][\d:.,]+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) (.*)$/.exec(line);
+    this.level = logged?.[1] ?? this.level;
+    const text = logged?.[2] ?? line;
     switch (this.level) {
       case "DEBUG":
-        return this.channel.debug(line);
+        return this.channel.debug(text);
       case "WARNING":
-        return this.channel.warn(line);
+        return this.channel.warn(text);
       case "ERROR":
       case "CRITICAL":
-        return this.channel.error(line);
+        return this.channel.error(text);
       default:
-        return this.channel.info(line);
+        return this.channel.info(text);
     }
   }
 }

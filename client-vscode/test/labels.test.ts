@@ -78,7 +78,7 @@ test("counts take at most four characters", () => {
     "10k",
     "20k",
   ]);
-  assert.equal(padded("7", 3), "\u2007\u20077");
+  assert.equal(padded("7", 3), "7\u2007\u2007");
 });
 
 test("the tooltip has a row for each priority, the jobs, the latency and only known commands", () => {
@@ -111,6 +111,11 @@ test("a pause says why", () => {
   const paused = (pauseReason: QueueState["pauseReason"]): string =>
     stateText(running({ ...IDLE, state: "paused", pauseReason }), english);
   assert.equal(new Set([paused("user"), paused("battery"), paused("memory"), paused("cpu")]).size, 4);
+});
+
+test("busy says why nothing runs where something holds it", () => {
+  const held: QueueState = { ...BUSY, queues: { ...IDLE.queues, BATCH: { queued: 6, running: 0 } }, pauseReason: "cpu" };
+  assert.equal(stateText(running(held), english), "0 running, 6 waiting. Background work waits: other programs need the CPU");
 });
 
 test("a bar has ten parts", () => {

@@ -132,9 +132,9 @@ export class Editor {
       });
       started.browser = browser;
       const page = browser.pages()[0] ?? (await browser.newPage());
-      page.setDefaultTimeout(20_000);
-      await page.goto(`${url}/?folder=${encodeURIComponent(resolve(options.workspace))}`);
-      await page.waitForSelector(".monaco-workbench .part.statusbar .statusbar-item", { timeout: 60_000 });
+      page.setDefaultTimeout(30_000);
+      await page.goto(`${url}/?folder=${encodeURIComponent(resolve(options.workspace))}`, { timeout: 120_000 });
+      await page.waitForSelector(".monaco-workbench .part.statusbar .statusbar-item", { timeout: 120_000 });
       await page.waitForSelector(".explorer-folders-view .monaco-list-row, .monaco-workbench .part.editor", { timeout: 60_000 });
       return new Editor(folder, server, browser, page);
     } catch (error) {
@@ -366,7 +366,8 @@ function prepare(folder: string, options: StartOptions): NodeJS.ProcessEnv {
   };
   // A leftover of an outer editor's terminal would redirect the command line to that one.
   const kept = Object.entries(env).filter(([key]) => key !== "PORT" && key !== "PASSWORD" && !key.startsWith("VSCODE_"));
-  return Object.fromEntries(kept);
+  // As when started from a terminal: the search path stays as it is given here, no login shell is asked for another.
+  return { ...Object.fromEntries(kept), VSCODE_CLI: "1" };
 }
 
 function freePort(): Promise<number> {
