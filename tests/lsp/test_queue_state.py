@@ -146,6 +146,7 @@ def test_our_own_progress_is_created_first_and_only_where_it_can_be(tmp_path: Pa
     async def scenario() -> None:
         async with server(tmp_path) as wire:
             await wire.initialize(tmp_path, capabilities={"window": {"workDoneProgress": True}})
+            await wire.ask("workspace/executeCommand", {"command": "headway.reindex"})
             end = await wire.note("$/progress", lambda params: params["value"]["kind"] == "end")
             created = [
                 message["params"]["token"]

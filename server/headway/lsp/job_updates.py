@@ -71,14 +71,15 @@ class JobReporter:
         self._tell(event.job_id, event.state)
 
     def _progressed(self, job_id: str) -> None:
-        now_s = self._loop.time()
-        due_at_s = self._due_at_s.get(job_id, 0.0)
         if job_id in self._timers:
             return
-        if now_s >= due_at_s:
-            self._tell(job_id)
-        else:
+        due_at_s = self._due_at_s.get(job_id, 0.0)
+        now_s = self._loop.time()
+        if now_s < due_at_s:
             self._timers[job_id] = self._loop.call_at(due_at_s, self._progress_due, job_id)
+            return
+        self._due_at_s[job_id] = now_s + _INTERVAL_S
+        self._tell(job_id)
 
     def _progress_due(self, job_id: str) -> None:
         self._timers.pop(job_id, None)
@@ -86,14 +87,13 @@ class JobReporter:
 
     def _tell(self, job_id: str, state: JobState | None = None) -> None:
         view = self._scheduler.job(job_id)
-        if view is None:
-            return
+        if view is None or (state is None and view.state in ENDED):
+            return  # Of an ended job the change of its state is the last thing that is told.
         if state is not None and view.state is not state:
             # Several changes came at once; each is told, in order, as it was.
             view = dataclasses.replace(view, state=state)
         if view.state not in ENDED:
             view = dataclasses.replace(view, finished_at_s=None)
-            self._due_at_s[job_id] = self._loop.time() + _INTERVAL_S
         self._send(payloads.job_info(view, self._scheduler.wall_ms))
 
     def _send(self, info: JobInfo) -> None:
