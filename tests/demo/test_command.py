@@ -79,7 +79,7 @@ SCENE = Scene(
     queue_state={
         "queues": {"CRITICAL": {"queued": 0, "running": 1}, "BATCH": {"queued": 412, "running": 1}},
         "running": [{"name": "index models.py", "priority": "BATCH", "elapsedMs": 12.5}],
-        "jobs": [{"type": "index", "title": "Index django", "done": 1200, "total": 2857}],
+        "jobs": [{"type": "index", "title": "Index django", "progress": 0.42, "done": 12, "total": 29}],
     },
     sight=Sight(statement=STATEMENT, typed="self.w", labels=("wanted", "warned"), hit=True),
     by_when=figures_by_when([]),
@@ -93,7 +93,7 @@ def test_the_picture_shows_queues_work_index_and_lists() -> None:
     for words in (
         "412",
         "BATCH index models.py 12 ms",
-        "1200 of 2857 files",
+        "42% Index django",
         "a/b.py:5",
         "self.w",
         "→ wanted",
@@ -112,9 +112,7 @@ def test_the_picture_needs_no_state_yet() -> None:
 
 
 def test_the_line_names_what_waits() -> None:
-    assert line(SCENE) == (
-        "typing: CRITICAL 0 waiting 1 running · BATCH 412 waiting 1 running · index 1200 of 2857 files"
-    )
+    assert line(SCENE) == ("typing: CRITICAL 0 waiting 1 running · BATCH 412 waiting 1 running · index 42%")
 
 
 def test_a_terminal_gets_a_picture_in_place() -> None:

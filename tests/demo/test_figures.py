@@ -11,7 +11,7 @@ from headway.demo.typist import Key, When
 
 FINE = Figures(keys=40, p50_s=0.01, p95_s=0.03, due=10, found=8, unserved=0, failed=0)
 GOOD = Report(
-    project="p", server="s", start_s=0.3, first_list_s=0.9, index_s=2.0, files=12, symbols=90, sources=12, rounds=1,
+    project="p", server="s", start_s=0.3, first_list_s=0.9, index_s=2.0, files=12, symbols=90, skipped={}, sources=12, rounds=1,
     statements=8, by_when=dict.fromkeys(When, FINE), wall_s=9.0, exit_code=0,
 )  # fmt: skip
 
@@ -55,6 +55,7 @@ def test_a_percentile_is_of_a_share() -> None:
 
 def test_a_good_run_has_no_shortcomings() -> None:
     assert shortcomings(GOOD) == []
+    assert shortcomings(replace(GOOD, files=11, skipped={"generated": 1})) == []
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,7 @@ def test_a_good_run_has_no_shortcomings() -> None:
     [
         (replace(GOOD, index_s=None), "index was not finished"),
         (replace(GOOD, files=11), "11 of 12 files"),
+        (replace(GOOD, files=10, skipped={"generated": 1}), "10 of 12 files"),
         (worse(When.INDEXING, found=7), "while indexing: 7 of 10"),
         (worse(When.IDLE, found=7), "idle: 7 of 10"),
         (worse(When.IDLE, due=0, found=0), "idle: no list was there in time"),

@@ -71,7 +71,11 @@ def percentile(values: Sequence[float], share: float) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a whole run showed. `files` and `symbols` are the index's own count, `sources` what there is to index."""
+    """What a whole run showed.
+
+    `files` and `symbols` are what the index says it holds, `skipped` what it left out, by reason; `sources` are the
+    Python files that there are.
+    """
 
     project: str
     server: str
@@ -80,6 +84,7 @@ class Report:
     index_s: float | None  # from `initialized` to the first complete index; None: it never was
     files: int
     symbols: int
+    skipped: Mapping[str, int]
     sources: int
     rounds: int  # how often the index was built while typing went on
     statements: int
@@ -96,8 +101,8 @@ def shortcomings(report: Report, recall_at_least: float = RECALL_AT_LEAST) -> li
     found = []
     if report.index_s is None:
         found.append("the index was not finished")
-    elif report.files < report.sources:
-        found.append(f"the index holds {report.files} of {report.sources} files")
+    elif report.files + sum(report.skipped.values()) < report.sources:
+        found.append(f"the index holds {report.files} of {report.sources} files and does not say why")
     if report.exit_code != 0:
         found.append(
             "the server " + ("had to be killed" if report.exit_code is None else f"ended with {report.exit_code}")

@@ -80,6 +80,7 @@ class Demo:
             index_s=None if self._indexed_at_s is None else self._indexed_at_s - self._initialized_at_s,
             files=index.get("files", 0),
             symbols=index.get("symbols", 0),
+            skipped=index.get("skipped", {}),
             sources=self._plan.sources,
             rounds=self._rounds,
             statements=len(self._plan.during) + len(self._plan.idle),

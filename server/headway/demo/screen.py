@@ -150,9 +150,9 @@ def _index(state: Mapping[str, Any]) -> RenderableType:
     if job is None:
         row.add_row("index", Text("nothing to do", style="dim"))
     else:
-        total = job.get("total")
-        bar = ProgressBar(total=total or None, completed=job.get("done", 0), width=BAR_CELLS, pulse=not total)
-        row.add_row("index", bar, f"{job.get('done', 0)} of {total or '?'} files", Text(job["title"], style="dim"))
+        share = job.get("progress")
+        bar = ProgressBar(total=1.0, completed=share or 0.0, width=BAR_CELLS, pulse=share is None)
+        row.add_row("index", bar, percent(job), Text(job["title"], style="dim"))
     return row
 
 
@@ -161,11 +161,16 @@ def index_job(state: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return next((job for job in state.get("jobs", ()) if job.get("type") == "index"), None)
 
 
+def percent(job: Mapping[str, Any]) -> str:
+    """How far a job is."""
+    return "under way" if job.get("progress") is None else f"{job['progress']:.0%}"
+
+
 def figures_table(by_when: Mapping[When, Figures]) -> Table:
     """Latency and recall, a row for each condition."""
     table = Table(box=None, padding=(0, 2), pad_edge=False)
-    for name in ("completion", "keys", "p50", "p95", "known names found", "recall", "no list"):
-        table.add_column(name, justify="left" if name == "completion" else "right", header_style="dim")
+    for name in ("completion", "keys", "p50", "p95", "known names", "recall", "no list"):
+        table.add_column(name, justify="left" if name == "completion" else "right", header_style="dim", no_wrap=True)
     for name, part in by_when.items():
         recall = "–" if part.recall is None else f"{part.recall:.0%}"
         table.add_row(
@@ -191,7 +196,7 @@ def line(scene: Scene) -> str:
     ]
     job = index_job(state)
     if job is not None:
-        parts.append(f"index {job.get('done', 0)} of {job.get('total') or '?'} files")
+        parts.append(f"index {percent(job)}")
     if state.get("pauseReason"):
         parts.append(f"background paused ({state['pauseReason']})")
     for name, part in scene.by_when.items():
@@ -207,11 +212,12 @@ def report_table(report: Report) -> RenderableType:
     facts = Table.grid(padding=(0, 2))
     index = "not finished" if report.index_s is None else f"{report.index_s:.1f} s"
     first = "none" if report.first_list_s is None else f"{report.first_list_s:.1f} s"
+    left_out = "".join(f", {count} left out ({reason})" for reason, count in report.skipped.items() if count)
     for name, value in (
         ("project", f"{report.project}, {report.sources} Python files"),
         ("server", report.server),
         ("ready after", f"{ms(report.start_s)}, first list after {first}"),
-        ("index", f"{report.files} files, {report.symbols} symbols in {index}, while typing went on"),
+        ("index", f"{report.files} files{left_out}, {report.symbols} symbols in {index}, while typing went on"),
         (
             "typed",
             f"{report.statements} statements in {report.wall_s:.0f} s; the index was built {report.rounds} times",
