@@ -18,6 +18,7 @@ from headway.engines.errors import EngineAnswerError, EngineUnavailableError
 
 _log = logging.getLogger(__name__)
 _HEADER_END = b"\r\n\r\n"
+_FIRST_HEADER = b"content-"
 _LONGEST_HEADER_BYTES = 4096
 _METHOD_NOT_FOUND = -32601
 
@@ -56,6 +57,9 @@ class Framer:
         bodies: list[bytes] = []
         while True:
             if self._body_bytes is None:
+                begin = self._held[: len(_FIRST_HEADER)].lower()
+                if begin != _FIRST_HEADER[: len(begin)]:
+                    raise FramingError(f"no header in {bytes(self._held[:80])!r}")
                 end = self._held.find(_HEADER_END)
                 if end < 0:
                     if len(self._held) > _LONGEST_HEADER_BYTES:

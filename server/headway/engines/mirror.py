@@ -128,7 +128,7 @@ class Mirror:
         # A position between CR and LF does not exist in LSP: such a change takes the CR along.
         if start > 0 and before[start - 1] == "\r":
             start -= 1
-        if tail and before[len(before) - tail] == "\n":
+        if tail and before[len(before) - tail] == "\n" and "\r" in (before[-tail - 1 :][:1], after[-tail - 1 :][:1]):
             tail -= 1
         end = len(before) - tail
         first, last = old.position_at(start), old.position_at(end)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -94,6 +93,7 @@ async def run_pytest(
         raise
     finally:
         child.kill()
+        child.close()
     if code == pytest_child.NO_PYTEST:
         raise PytestMissingError(python)
     words = child.stderr_tail or (() if code >= 0 else (describe_exit(code),))
@@ -126,7 +126,7 @@ async def _end_of(child: Child, reported: Callable[[], bool]) -> None:
 async def _interrupt(child: Child) -> None:
     """Interrupt the group as Ctrl-C would, then kill it; it is gone when this returns."""
     if child.pid is not None and child.running and sys.platform != "win32":
-        os.killpg(child.pid, signal.SIGINT)
+        child.send_signal(signal.SIGINT)
         try:
             async with asyncio.timeout(INTERRUPT_GRACE_S):
                 await child.wait()

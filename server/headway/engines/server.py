@@ -157,6 +157,7 @@ class LanguageServer:
             self._mirror = None
             client.closed(reason)
             await child.terminate(_GRACE_S)
+            child.close()
             self._child = None
         for line in child.stderr_tail[-20:]:
             _log.warning("%s: %s", self.name, line)

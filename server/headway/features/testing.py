@@ -58,7 +58,7 @@ class TestReport:
             self.collected = event["count"]
         elif kind == "finished" and isinstance(event.get("status"), int):
             self.status = event["status"]
-        elif kind in _COUNTED:
+        elif isinstance(kind, str) and kind in _COUNTED:
             setattr(self, _COUNTED[kind], getattr(self, _COUNTED[kind]) + 1)
             if kind in ("failed", "error"):
                 self._note(TestFailure(test_id=str(event.get("id")), outcome=kind, message=str(event.get("message"))))

@@ -218,6 +218,10 @@ class Child:
         if self._process is not None:
             self._process.kill()
 
+    def close(self) -> None:
+        """Read and write no more. Otherwise the pipes close by themselves a moment after the child has ended."""
+        self._close_streams()
+
     def _ended(self, returncode: int) -> None:
         loop = asyncio.get_running_loop()
         self.ran_s = loop.time() - self._started_at_s

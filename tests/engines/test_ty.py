@@ -1,0 +1,136 @@
+"""ty as it is: started, asked, killed and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headway.engines.errors import EngineUnavailableError
+from headway.engines.server import EngineState, ServerLaunch
+from headway.engines.ty import TyEngine, TyList, documentation
+from headway.workspace.text import Position
+from headway.workspace.uris import identity
+
+from .conftest import Desk, Running
+
+
+async def labels(engine: TyEngine, desk: Desk, name: str, source: str) -> list[str]:
+    """Complete at `$0`."""
+    offset = source.index("$0")
+    document = desk.write(name, source.replace("$0", "", 1))
+    position = document.position_at(offset)
+    line = document.line(position.line)
+    end = position.column
+    while end < len(line) and line[end].isidentifier():
+        end += 1
+    reply = engine.complete(identity(document.uri), document, position, word_end=Position(position.line, end))
+    answer = await reply
+    assert isinstance(answer, TyList)
+    return [item.label for item in answer.items]
+
+
+@pytest.mark.asyncio
+async def test_members_also_in_the_middle_of_a_word_and_behind_wide_characters(desk: Desk, running: Running) -> None:
+    engine = TyEngine(lambda: desk.open)
+    async with running(engine, desk.launch_ty()):
+        assert "startswith" in await labels(engine, desk, "a.py", '"text".start$0')
+        assert "path" in await labels(engine, desk, "b.py", "import os\nx = os.$0path\ny = 1\n")
+        assert "join" in await labels(engine, desk, "c.py", "import os\nx = '😀é', os.path.jo$0\n")
+
+
+@pytest.mark.asyncio
+async def test_the_standard_library_is_known_and_what_we_are_made_of_is_not(desk: Desk, running: Running) -> None:
+    engine = TyEngine(lambda: desk.open)
+    async with running(engine, desk.launch_ty()):
+        modules = await labels(engine, desk, "a.py", "import $0")
+        assert "os" in modules
+        assert not {"headway", "pygls", "msgspec"} & set(modules)
+
+
+@pytest.mark.asyncio
+async def test_unsaved_text_of_another_module_counts(desk: Desk, running: Running) -> None:
+    (desk.root / "shapes.py").write_text("class Old: pass\n")
+    engine = TyEngine(lambda: desk.open)
+    async with running(engine, desk.launch_ty()):
+        desk.write("shapes.py", "class Unsaved:\n    def area(self): pass\n")
+        assert "area" in await labels(engine, desk, "main.py", "from shapes import Unsaved\nUnsaved().$0")
+
+
+@pytest.mark.asyncio
+async def test_documentation_is_decoded_only_when_it_is_looked_at(desk: Desk, running: Running) -> None:
+    engine = TyEngine(lambda: desk.open)
+    async with running(engine, desk.launch_ty()):
+        document = desk.write("a.py", "def documented():\n    '''What it does.'''\n\n\ndocumente")
+        end = document.position_at(len(document.text))
+        answer = await engine.complete(identity(document.uri), document, end, word_end=end)
+        found = next(item for item in answer.items if item.label == "documented")
+        assert documentation(found) == "What it does."
+
+
+@pytest.mark.asyncio
+async def test_killed_it_fails_what_waits_and_comes_back_with_our_texts(desk: Desk, running: Running) -> None:
+    states: list[EngineState] = []
+    engine = TyEngine(lambda: desk.open, lambda: states.append(engine.state))
+    async with running(engine, desk.launch_ty()):
+        assert "first_name" in await labels(engine, desk, "a.py", "first_name = 1\nfirst$0")
+        pid = engine.pid
+        assert pid is not None
+        document = desk.open[identity((desk.root / "a.py").as_uri())]
+        end = document.position_at(len(document.text))
+        waiting = engine.complete(identity(document.uri), document, end, word_end=end)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(EngineUnavailableError):
+            await waiting
+        assert engine.state is EngineState.FAILED
+        assert engine.message is not None
+        async with asyncio.timeout(60):
+            await engine.ready()
+        assert engine.pid not in (None, pid)
+        assert "first_name" in await labels(engine, desk, "a.py", "first_name = 1\nfirst$0")
+        assert engine.restarts == 1
+    assert states[0] is EngineState.STARTING
+    assert states[-1] is EngineState.OFF
+
+
+@pytest.mark.asyncio
+async def test_its_process_is_gone_when_it_is_ended(desk: Desk, running: Running) -> None:
+    engine = TyEngine(lambda: desk.open)
+    async with running(engine, desk.launch_ty()):
+        pid = engine.pid
+        assert pid is not None
+    assert not psutil.pid_exists(pid)
+    with pytest.raises(EngineUnavailableError):
+        engine.ask("textDocument/hover", {})
+
+
+@pytest.mark.asyncio
+async def test_a_program_that_is_not_there_is_said_once_and_not_tried_again(desk: Desk) -> None:
+    engine = TyEngine(lambda: desk.open)
+    launch = ServerLaunch(argv=("/no/such/ty", "server"), roots=(), cwd=desk.root, env={})
+    await engine.run(launch)
+    assert engine.state is EngineState.FAILED
+    assert "/no/such/ty" in (engine.message or "")
+    assert not engine.coming
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("body", ["exit 3", "echo nonsense; sleep 60"])
+async def test_a_program_that_is_no_server_is_ended_and_said(desk: Desk, tmp_path: Path, body: str) -> None:
+    program = tmp_path / "pretender"
+    program.write_text(f"#!/bin/sh\n{body}\n")
+    program.chmod(0o755)
+    failed = asyncio.Event()
+    engine = TyEngine(lambda: desk.open, lambda: failed.set() if engine.state is EngineState.FAILED else None)
+    launch = ServerLaunch(argv=(str(program), "server"), roots=(), cwd=desk.root, env={"PATH": "/usr/bin:/bin"})
+    task = asyncio.create_task(engine.run(launch))
+    async with asyncio.timeout(60):
+        await failed.wait()
+    assert "ended unexpectedly" in (engine.message or "")
+    task.cancel()
+    await asyncio.wait([task])
+    assert engine.pid is None
