@@ -213,9 +213,12 @@ def test_a_damaged_index_is_set_aside_and_made_anew(tmp_path: Path, how: str) ->
     assert (again.path, again.rebuilt) == (path, None)
 
 
-def test_a_sound_index_is_used_as_it_is(tmp_path: Path) -> None:
-    path = stored(tmp_path / "cache", tmp_path)
-    placed = place(str(tmp_path / "cache"), str(tmp_path))
+@pytest.mark.parametrize("way", ["w", "link"])
+def test_a_sound_index_is_used_as_it_is(tmp_path: Path, way: str) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "link").symlink_to("w")
+    path = stored(tmp_path / "cache", tmp_path / way)
+    placed = place(str(tmp_path / "cache"), str(tmp_path / way))
     assert (placed.path, placed.rebuilt, placed.message, placed.temporary) == (path, None, None, None)
     with Store(path) as made:
         assert made.known().keys() == {"a.py"}

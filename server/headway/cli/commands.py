@@ -28,6 +28,14 @@ def run(arguments: Sequence[str]) -> int:
     match options.command:
         case "serve":
             return _serve(options)
+        case "index":
+            from headway.cli.index_commands import index
+
+            return index(options.path)
+        case "search":
+            from headway.cli.index_commands import search
+
+            return search(options.query, options.path, options.limit)
         case _:
             _parser().print_help(sys.stderr)
             return 2
@@ -48,6 +56,22 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--enable-probes", action="store_true", help="let clients submit probes, work of known cost")
     serve.add_argument("--log-file", type=Path, metavar="PATH", help="log to this file instead of standard error")
     serve.add_argument("--log-level", choices=_LEVELS, help="how much to log (default: info, or $HEADWAY_LOG_LEVEL)")
+    index = commands.add_parser(
+        "index",
+        help="index a folder, as the server does",
+        description="Bring the index of a folder up to date: what is unchanged is not read again.",
+    )
+    index.add_argument("path", type=Path, nargs="?", default=Path(), metavar="PATH", help="the folder (default: this)")
+    search = commands.add_parser(
+        "search",
+        help="search a folder's definitions by name and by words",
+        description="Write the definitions that answer a query, best first; the exit code is 1 where there are none.",
+    )
+    search.add_argument("query", metavar="QUERY", help="a name, a part of one, or words of what it does")
+    search.add_argument(
+        "--in", dest="path", type=Path, default=Path(), metavar="PATH", help="the folder (default: this)"
+    )
+    search.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 200 at most (default: 20)")
     commands.add_parser("demo", help="show the server at work on a code base", add_help=False)
     return parser
 

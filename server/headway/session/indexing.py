@@ -37,7 +37,7 @@ class Indexing(Room):
     """
 
     def __init__(self, context: SessionContext, on_change: Callable[[], None] = lambda: None) -> None:
-        self._context = context
+        self.context = context
         self._on_change = on_change
         self._folders: dict[str, FolderIndex] = {}  # by root
         self._edits = Edits(context, self._folder_of)
@@ -62,7 +62,7 @@ class Indexing(Room):
         self._folders.clear()
 
     def settings_changed(self, previous: Settings) -> None:
-        if self._context.settings.index != previous.index:
+        if self.context.settings.index != previous.index:
             self.folders_changed()
 
     def folders_changed(self) -> None:
@@ -77,18 +77,18 @@ class Indexing(Room):
             if known is not None:
                 known.configure(options)
             else:
-                made = FolderIndex(self._context, folder, root, options, self._changed, self._edits.index)
+                made = FolderIndex(self.context, folder, root, options, self._changed, self._edits.index)
                 self._folders[root] = made
                 made.start()
         self._changed()
 
     def _wanted(self) -> dict[str, Any]:
-        if not self._context.settings.index.enabled:
+        if not self.context.settings.index.enabled:
             return {}
-        return {os.path.normpath(folder.path): folder for folder in self._context.folders if folder.path is not None}
+        return {os.path.normpath(folder.path): folder for folder in self.context.folders if folder.path is not None}
 
     def _options(self, root: str, roots: Mapping[str, Any]) -> ListingOptions:
-        settings = self._context.settings.index
+        settings = self.context.settings.index
         inner = [os.path.relpath(other, root).replace(os.sep, "/") for other in roots if _lies_within(other, root)]
         return ListingOptions(
             read=ReadOptions(max_bytes=int(settings.max_file_size_kb * 1024), allowed_secrets=settings.allow_secrets),
@@ -117,7 +117,7 @@ class Indexing(Room):
         return max(inside, key=lambda folder: len(folder.root), default=None)
 
     def _arm_rescan(self) -> None:
-        delay_s = _RESCAN_S if self._context.client.watches_files else _RESCAN_UNWATCHED_S
+        delay_s = _RESCAN_S if self.context.client.watches_files else _RESCAN_UNWATCHED_S
         self._rescan_timer = asyncio.get_running_loop().call_later(delay_s, self._rescan)
 
     def _rescan(self) -> None:
@@ -131,7 +131,7 @@ class Indexing(Room):
         if not self._started:
             return
         messages = dict.fromkeys(folder.message for folder in self._folders.values() if folder.message)
-        self._context.degraded("index", " ".join(messages) or None)
+        self.context.degraded("index", " ".join(messages) or None)
         self._on_change()
 
     # ---- what is asked ----------------------------------------------------------------------------------------------
@@ -151,11 +151,11 @@ class Indexing(Room):
     @property
     def state(self) -> IndexState:
         """How the index stands."""
-        if not self._context.settings.index.enabled:
+        if not self.context.settings.index.enabled:
             return "off"
         if self._started and all(folder.is_complete for folder in self._folders.values()):
             return "complete"
-        paused = self._context.scheduler.snapshot().paused
+        paused = self.context.scheduler.snapshot().paused
         return "paused" if Priority.BATCH in paused else "indexing"
 
     @property

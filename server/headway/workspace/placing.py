@@ -84,19 +84,20 @@ def _prepare(path: str, root: str) -> str | None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
     except OSError as error:
         raise StoreUnusableError(path, error.strerror or str(error)) from error
+    real = os.path.realpath(root)
     if not os.path.lexists(path):
-        Store.create(path, root).close()
+        Store.create(path, real).close()
         return None
     try:
         with Store(path) as store:
-            if os.path.normcase(store.root) != os.path.normcase(os.path.realpath(root)):
+            if os.path.normcase(store.root) != os.path.normcase(real):
                 raise StoreDamagedError(path, f"the index of {store.root}")
             if os.path.getsize(path) <= _MAX_CHECKED_AT_ONCE_BYTES:
                 store.check()
         os.utime(path)
     except StoreDamagedError as error:
         _set_aside(path)
-        Store.create(path, os.path.realpath(root)).close()
+        Store.create(path, real).close()
         return error.reason
     return None
 
