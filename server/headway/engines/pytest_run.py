@@ -58,7 +58,7 @@ async def run_pytest(
 ) -> tuple[int, tuple[str, ...]]:
     """Run pytest to its end; return its exit code and the last lines that it wrote.
 
-    Cancelling this interrupts pytest, gives it `INTERRUPT_GRACE_S`, and kills its group; it returns when it is gone.
+    Cancelling this interrupts pytest, gives it `INTERRUPT_GRACE_S`, and kills its group; it returns after that.
 
     Args:
         line: Is given each line of its reports.
