@@ -63,8 +63,9 @@ class Flow:
         task = record.task
         if self._outbox.observed:
             self._outbox.task_queued(record, now_s)
-        if task.timeout.queue_s is not None or task.deadline_at_s is not None:
-            self.limits.limit_waiting(record, now_s)
+        limited = task.timeout.queue_s is not None or task.deadline_at_s is not None
+        if limited and not self.limits.limit_waiting(record, now_s):
+            return
         if record.job.state is JobState.PAUSED:
             return
         admission = self._admission

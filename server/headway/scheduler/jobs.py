@@ -107,7 +107,7 @@ class Jobs:
                 flow.ready(task, now_s)
         if not record.exhausted:
             self._feed(record)
-        elif not record.unended:
+        elif not record.tasks:
             self._finish(record, now_s)
 
     def _supersede(self, job: Job, joined: JobRecord | None, now_s: float) -> None:

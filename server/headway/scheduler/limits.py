@@ -149,16 +149,25 @@ class Limits:
 
     # ---- of what waits ----------------------------------------------------------------------------------------------
 
-    def limit_waiting(self, record: TaskRecord, now_s: float) -> None:
-        """Set the timer of a task that waits: its longest time in the queue, or its deadline."""
+    def limit_waiting(self, record: TaskRecord, now_s: float) -> bool:
+        """Set the timer of a task that waits: its longest time in the queue, or its deadline.
+
+        Returns:
+            False: its deadline has passed, and it has ended.
+        """
         task = record.task
         at_s = task.deadline_at_s
         if task.timeout.queue_s is not None and not record.in_attempt:
             longest = now_s + task.timeout.queue_s
             at_s = longest if at_s is None else min(at_s, longest)
-        if at_s is not None:
-            record.wait = Wait.QUEUE
-            record.timer = self._timers.set(at_s, record)
+        if at_s is None:
+            return True
+        if at_s <= now_s:
+            self.waited_too_long(record, now_s)
+            return False
+        record.wait = Wait.QUEUE
+        record.timer = self._timers.set(at_s, record)
+        return True
 
     def waited_too_long(self, record: TaskRecord, now_s: float) -> None:
         """End a task whose time in the queue is over."""

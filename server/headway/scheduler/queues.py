@@ -45,40 +45,43 @@ class Entry(Generic[T]):
 class Line(Generic[T]):
     """Entries that are alike: of one level and one key. Sorted by tag, then by order of arrival."""
 
-    __slots__ = ("_heap", "key", "level", "live")
+    __slots__ = ("_added", "_heap", "key", "level", "live")
 
     def __init__(self, level: int, key: Hashable) -> None:
         self.level = level
         self.key: Any = key
         self.live = 0
-        # Orders are unique, so that a comparison never reaches the entry.
-        self._heap: list[tuple[float, int, Entry[T]]] = []
+        # An item that left and came back has its order twice, once dead; the count of additions keeps a comparison
+        # from ever reaching the entries.
+        self._heap: list[tuple[float, int, int, Entry[T]]] = []
+        self._added = 0
 
     def head(self) -> Entry[T] | None:
         heap = self._heap
         while heap:
-            entry = heap[0][2]
+            entry = heap[0][3]
             if entry.live:
                 return entry
             heapq.heappop(heap)
         return None
 
     def add(self, entry: Entry[T]) -> None:
-        heapq.heappush(self._heap, (entry.tag, entry.order, entry))
+        self._added += 1
+        heapq.heappush(self._heap, (entry.tag, entry.order, self._added, entry))
         self.live += 1
 
     def drop(self, entry: Entry[T]) -> None:
         entry.live = False
         self.live -= 1
         heap = self._heap
-        if heap[0][2] is entry:
+        if heap[0][3] is entry:
             heapq.heappop(heap)
         elif len(heap) > 64 and self.live * 2 < len(heap):
-            self._heap = [found for found in heap if found[2].live]
+            self._heap = [found for found in heap if found[3].live]
             heapq.heapify(self._heap)
 
     def __iter__(self) -> Iterator[Entry[T]]:
-        return (found[2] for found in sorted(self._heap, key=lambda found: found[:2]) if found[2].live)
+        return (found[3] for found in sorted(self._heap, key=lambda found: found[:3]) if found[3].live)
 
 
 class LevelQueue(Generic[T]):
