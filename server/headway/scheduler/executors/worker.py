@@ -13,6 +13,7 @@ import _thread
 import contextlib
 import os
 import pickle
+import select
 import signal
 import sys
 import time
@@ -297,8 +298,6 @@ def _too_large(what: str, size_bytes: int, most_bytes: int) -> Exception:
 
 
 def _readable(fd: int) -> bool:
-    import select
-
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return bool(poll.poll(0))
@@ -314,8 +313,6 @@ def _rss_bytes() -> int:
 
 def _end_with_pipe(fd: int) -> None:
     """In a thread of its own: wait until the parent's end is closed, and end then, whatever the step is doing."""
-    import select
-
     poll = select.poll()
     poll.register(fd, 0)  # Hang-ups alone; data is the main thread's.
     while not poll.poll():
