@@ -203,7 +203,7 @@ def test_while_messages_are_held_a_cancel_still_acts_and_order_is_kept() -> None
     check(scenario)
 
 
-def test_an_id_in_flight_is_refused_and_the_first_request_keeps_its_answer() -> None:
+def test_of_two_requests_with_one_id_the_first_keeps_the_only_answer() -> None:
     async def scenario() -> None:
         go_on = asyncio.Event()
 
@@ -213,10 +213,12 @@ def test_an_id_in_flight_is_refused_and_the_first_request_keeps_its_answer() -> 
 
         async with conversation() as peer:
             peer.connection.requests["work"] = lambda params: work()
-            peer.send(peer.request(7, "work"), peer.request(7, "work"))
-            assert (await peer.next())["error"]["code"] == -32600
+            peer.connection.requests["echo"] = lambda params: params
+            peer.send(peer.request(7, "work"), peer.request(7, "echo"), peer.request(8, "echo", [8]))
+            assert (await peer.next())["id"] == 8
             go_on.set()
             assert (await peer.next())["result"] == "first"
+            assert peer.nothing_came()
 
     check(scenario)
 

@@ -151,7 +151,8 @@ class Connection:
             self._refuse(RpcError(INVALID_REQUEST, "id must be a number or a string"))
             return False
         if message_id in self._running or message_id in self._in_line:
-            self._respond(message_id, Answer(error=RpcError(INVALID_REQUEST, f"id {message_id!r} is in flight")))
+            # Two answers to one id could not be told apart: the first request keeps the only one.
+            _log.warning("a request with the id %.100r, which is in flight, was dropped", message_id)
             return False
         self._in_line[message_id] = waiting
         return True
