@@ -11,8 +11,9 @@ from headway.demo.typist import Key, When
 
 FINE = Figures(keys=40, p50_s=0.01, p95_s=0.03, due=10, found=8, unserved=0, failed=0)
 GOOD = Report(
-    project="p", server="s", start_s=0.3, first_list_s=0.9, index_s=2.0, files=12, symbols=90, skipped={}, sources=12, rounds=1,
-    statements=8, by_when=dict.fromkeys(When, FINE), wall_s=9.0, exit_code=0,
+    project="p", server="s", pause_reason=None, start_s=0.3,
+    first_list_s=0.9, index_s=2.0, files=12, symbols=90, skipped={},
+    sources=12, rounds=1, statements=8, by_when=dict.fromkeys(When, FINE), wall_s=9.0, exit_code=0,
 )  # fmt: skip
 
 
@@ -62,6 +63,8 @@ def test_a_good_run_has_no_shortcomings() -> None:
     ("report", "words"),
     [
         (replace(GOOD, index_s=None), "index was not finished"),
+        (replace(GOOD, index_s=None, pause_reason="user"), "paused (user)"),
+        (replace(GOOD, index_s=None, pause_reason="cpu"), "paused (cpu) at the end: other programs need this machine"),
         (replace(GOOD, files=11), "11 of 12 files"),
         (replace(GOOD, files=10, skipped={"generated": 1}), "10 of 12 files"),
         (worse(When.INDEXING, found=7), "while indexing: 7 of 10"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from headway.demo.typist import Key, When
 
 RECALL_AT_LEAST = 0.8
+BUSY = ("cpu", "memory")
 SHORT_INDEX_S = 5.0  # a small project's index may be complete before a list was due
 
 
@@ -86,6 +87,7 @@ class Report:
     symbols: int
     skipped: Mapping[str, int]
     sources: int
+    pause_reason: str | None  # why the server held its background work back, at the end
     rounds: int  # how often the index was built while typing went on
     statements: int
     by_when: Mapping[When, Figures]
@@ -100,7 +102,9 @@ def shortcomings(report: Report, recall_at_least: float = RECALL_AT_LEAST) -> li
     """
     found = []
     if report.index_s is None:
-        found.append("the index was not finished")
+        why = f"; background work was paused ({report.pause_reason}) at the end" if report.pause_reason else ""
+        remedy = ": other programs need this machine, run again later" if report.pause_reason in BUSY else ""
+        found.append(f"the index was not finished{why}{remedy}")
     elif report.files + sum(report.skipped.values()) < report.sources:
         found.append(f"the index holds {report.files} of {report.sources} files and does not say why")
     if report.exit_code != 0:

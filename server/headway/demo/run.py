@@ -82,6 +82,7 @@ class Demo:
             symbols=index.get("symbols", 0),
             skipped=index.get("skipped", {}),
             sources=self._plan.sources,
+            pause_reason=snapshot.get("pauseReason"),
             rounds=self._rounds,
             statements=len(self._plan.during) + len(self._plan.idle),
             by_when=self._figures,

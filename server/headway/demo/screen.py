@@ -168,7 +168,7 @@ def percent(job: Mapping[str, Any]) -> str:
 
 def figures_table(by_when: Mapping[When, Figures]) -> Table:
     """Latency and recall, a row for each condition."""
-    table = Table(box=None, padding=(0, 2), pad_edge=False)
+    table = Table(box=None, padding=(0, 1), pad_edge=False)
     for name in ("completion", "keys", "p50", "p95", "known names", "recall", "no list"):
         table.add_column(name, justify="left" if name == "completion" else "right", header_style="dim", no_wrap=True)
     for name, part in by_when.items():
@@ -210,17 +210,17 @@ def line(scene: Scene) -> str:
 def report_table(report: Report) -> RenderableType:
     """The summary at the end."""
     facts = Table.grid(padding=(0, 2))
-    index = "not finished" if report.index_s is None else f"{report.index_s:.1f} s"
+    index = "not finished" if report.index_s is None else f"complete after {report.index_s:.1f} s of typing"
     first = "none" if report.first_list_s is None else f"{report.first_list_s:.1f} s"
     left_out = "".join(f", {count} left out ({reason})" for reason, count in report.skipped.items() if count)
     for name, value in (
         ("project", f"{report.project}, {report.sources} Python files"),
         ("server", report.server),
         ("ready after", f"{ms(report.start_s)}, first list after {first}"),
-        ("index", f"{report.files} files{left_out}, {report.symbols} symbols in {index}, while typing went on"),
+        ("index", f"{report.files} files{left_out}, {report.symbols} symbols, {index}"),
         (
             "typed",
-            f"{report.statements} statements in {report.wall_s:.0f} s; the index was built {report.rounds} times",
+            f"{report.statements} statements in {report.wall_s:.0f} s; the index was asked for {report.rounds} times",
         ),
     ):
         facts.add_row(Text(name, style="dim"), value)
