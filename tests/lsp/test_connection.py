@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -185,6 +185,33 @@ def test_a_running_request_is_told_and_answered_at_once() -> None:
             await told.wait()
             may_end.set()
             assert peer.nothing_came()
+
+    check(scenario)
+
+
+def test_work_that_was_begun_by_its_handler_is_taken_back_however_early_the_cancel() -> None:
+    """The cancel comes after the handler was called and before its coroutine has had its first turn."""
+
+    async def scenario() -> None:
+        held: list[str] = []
+
+        async def ended() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                held.remove("job")
+
+        def submit(params: object) -> Coroutine[Any, Any, None]:
+            held.append("job")
+            return ended()
+
+        async with conversation() as peer:
+            peer.connection.requests["submit"] = submit
+            peer.connection.receive(frame(json.dumps(peer.request(1, "submit")).encode()))
+            assert held == ["job"]
+            peer.connection.receive(frame(json.dumps(peer.cancel(1)).encode()))
+            assert (await peer.next())["error"]["code"] == CANCELLED
+            await until(lambda: held == [])
 
     check(scenario)
 

@@ -269,7 +269,8 @@ class Connection:
             return
         del self._running[message_id]
         self._respond(message_id, Answer(error=_cancelled()))
-        running.task.cancel()
+        # Soon, not now: a coroutine that never began could not take back what its handler had submitted.
+        self._loop.call_soon(running.task.cancel)
 
     def cancel_all(self) -> None:
         """Answer everything that is in flight with RequestCancelled; only a handler on the stack goes on."""
