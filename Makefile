@@ -11,7 +11,7 @@ WORKSPACE ?=
 MINUTES ?= 10
 ARGS ?=
 
-.PHONY: help setup demo test test-python test-ts test-vscode lint lint-python lint-ts format bench simulate lock vsix clean
+.PHONY: help setup demo test test-python test-ts test-vscode lint lint-python lint-ts format bench simulate soak lock vsix clean
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*##/ { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ bench: $(VENV_READY)  ## latencies, as ratios to this machine's speed; ARGS='com
 
 simulate: $(VENV_READY)  ## virtual days of the scheduler beside simpler policies; ARGS='--cores 2 --hours 1'
 	$(BIN)/python -m headway.scheduler.simulator $(ARGS)
+
+soak: $(VENV_READY)  ## mixed load with random kills and cancels for MINUTES; nothing may be lost
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
 
 vsix: $(VENV_READY) $(NODE_READY)  ## the extension with its Python packages inside, in dist/
 	npm run --silent vsix
