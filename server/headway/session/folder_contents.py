@@ -57,6 +57,11 @@ class FolderContents:
         for path, note in result.notes:
             _log.info("%s: %s", path, note)
 
+    def settled(self, *, is_complete: bool) -> None:
+        """A job has ended; where nothing is left to do, nothing is left to count."""
+        if is_complete:
+            self.left = 0
+
     def forget(self) -> None:
         """Nothing is known any more."""
         self.table.clear()

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from headway.scheduler.model import Job, JobOutcome, JobState, Priority, Task
@@ -18,6 +19,7 @@ from headway.session import folder_jobs
 from headway.session.disk_changes import DiskChanges
 from headway.session.folder_contents import FolderContents
 from headway.session.ports import Folder, SessionContext
+from headway.session.setbacks import Setbacks
 from headway.workspace import listing
 from headway.workspace.documents import Document
 from headway.workspace.indexer import Indexed
@@ -26,7 +28,7 @@ from headway.workspace.placing import Placed, remove_temporary
 from headway.workspace.planning import Plan
 from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
-from headway.workspace.uris import path_identity
+from headway.workspace.uris import path_below, path_identity
 from headway.workspace.watcher import MANY_PATHS
 
 _log = logging.getLogger(__name__)
@@ -34,9 +36,7 @@ _log = logging.getLogger(__name__)
 _MOST_SEGMENTS: Final = 16
 _WINDOW: Final = 6
 _VISIBLE_FROM_FILES: Final = 20
-_MOST_REOPENINGS: Final = 3
 _BUSY_DELAYS_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
-_RETRY_DELAYS_S: Final = (0.5, 2.0, 10.0)
 
 
 class FolderIndex:
@@ -62,7 +62,7 @@ class FolderIndex:
         self.folder = folder
         self.root = root
         self.contents = FolderContents(root)
-        self.message: str | None = None  # what is off, and what to do about it
+        self.setbacks = Setbacks(folder.name, changed, self._next)
         self._context = context
         self._options = options
         self._changed = changed
@@ -74,15 +74,11 @@ class FolderIndex:
         self._changes = DiskChanges(self._changes_due)
         self._job_id: str | None = None
         self._waiters: list[asyncio.Future[None]] = []
-        self._reopenings = 0
-        self._failures = 0  # in a row, of opening or comparing
         self._busy = False
-        self._holds = False  # until the next try
         self._listed = False
         self._loaded = False
         self._scan_wanted = True
         self._clear_wanted = False
-        self._is_off = False  # no place can be written, or the index kept breaking
         self._stopped = False  # by a person, who cancelled the job; a change or a wish starts it again
         self._closed = False
 
@@ -96,7 +92,7 @@ class FolderIndex:
     @property
     def is_complete(self) -> bool:
         """Whether all that is known of the disk is indexed."""
-        if self._is_off:
+        if self.setbacks.is_off:
             return True
         settled = self._listed and not (self._busy or self._scan_wanted or self._clear_wanted or self._plan)
         return settled and not self._changes and not self._suspects and not self._stopped
@@ -115,14 +111,11 @@ class FolderIndex:
 
     # ---- what happens to it -----------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Begin."""
-        self._next()
-
     def close(self) -> None:
         """End; jobs in flight are cancelled and what is temporary is removed."""
         self._closed = True
         self._changes.close()
+        self.setbacks.close()
         self._cancel("the folder was closed")
         if self._temporary is not None:
             remove_temporary(self._temporary)
@@ -146,24 +139,20 @@ class FolderIndex:
 
     def clear(self) -> None:
         """Throw the index away and make it anew."""
-        self._stopped = self._is_off = False
-        self._reopenings = 0
+        self._stopped = False
+        self.setbacks.forget()
         self._clear_wanted = True
         self._cancel("the index was cleared")
         self._next()
 
     def relative(self, path: str) -> str | None:
-        """Return a path relative to the folder with slashes, None where it does not lie in it; "" is the folder."""
-        inner = os.path.normpath(path)
-        if inner == self.root:
-            return ""
-        prefix = os.path.join(self.root, "")
-        return inner[len(prefix) :].replace(os.sep, "/") if inner.startswith(prefix) else None
+        """See `uris.path_below`."""
+        return path_below(self.root, path)
 
     def disk_changed(self, path: str) -> None:
         """Something happened to a file or folder below this one."""
         inner = self.relative(path)
-        if inner is None or self._is_off:
+        if inner is None or self.setbacks.is_off:
             return
         if listing.decides_what_belongs(inner):
             self._changes.rules_changed()
@@ -183,7 +172,7 @@ class FolderIndex:
     # ---- one thing after another ------------------------------------------------------------------------------------
 
     def _next(self) -> None:
-        if self._busy or self._closed or self._is_off or self._holds:
+        if self._busy or self._closed or self.setbacks.is_off or self.setbacks.holds:
             return
         spec = self.spec
         name = self.folder.name
@@ -202,8 +191,7 @@ class FolderIndex:
             return
         elif self._plan is not None:
             plan, self._plan = self._plan, None
-            visible = plan.file_count >= _VISIBLE_FROM_FILES
-            self._submit(self._working(spec, plan), self.title, Priority.BATCH, visible=visible, total=plan.file_count)
+            self._submit(self._working(spec, plan), self.title, Priority.BATCH, plan.file_count)
         elif self._scan_wanted or (self._suspects and not self._changes):
             self._submit(self._scanning(spec), f"List {name}", Priority.BATCH)
         elif self.contents.table.segment_count > _MOST_SEGMENTS and not self._changes:
@@ -224,26 +212,11 @@ class FolderIndex:
         else:
             self._next()
 
-    def _submit(
-        self,
-        source: AsyncIterator[Task],
-        title: str,
-        priority: Priority,
-        *,
-        visible: bool = False,
-        total: int | None = None,
-    ) -> None:
+    def _submit(self, source: AsyncIterator[Task], title: str, priority: Priority, files: int = 0) -> None:
         self._busy = True
-        job = Job(
-            type="index",
-            title=title,
-            tasks=source,
-            priority=priority,
-            visible=visible,
-            total=total or None,
-            window=_WINDOW,
-        )
-        handle = self._context.scheduler.submit(job)
+        visible = files >= _VISIBLE_FROM_FILES
+        job = Job(type="index", title=title, tasks=source, priority=priority, visible=visible, window=_WINDOW)
+        handle = self._context.scheduler.submit(replace(job, total=files) if files else job)
         self._job_id = handle.job_id
         handle.add_done_callback(self._job_ended)
         self._changed()
@@ -254,10 +227,11 @@ class FolderIndex:
 
     def _job_ended(self, outcome: JobOutcome) -> None:
         self._job_id = None
+        self.contents.settled(is_complete=outcome.state is JobState.COMPLETED and self._plan is None)
         if outcome.state is JobState.FAILED:
             _log.error("%s: %s", self.title, outcome.error.message if outcome.error else "it failed")
         if outcome.state is not JobState.COMPLETED and not self._clear_wanted:
-            self._stopped = True
+            self._stopped = self._scan_wanted = True
         self._release()
 
     def _release(self) -> None:
@@ -267,26 +241,27 @@ class FolderIndex:
             if not waiter.done():
                 waiter.set_result(None)
                 break
-        else:
-            self._next()
+        # Whoever was woken goes first; where it was ended meanwhile, nothing else may stand still for it.
+        asyncio.get_running_loop().call_soon(self._next)
         self._changed()
 
-    async def _scanning(self, spec: FolderSpec, globs: Sequence[str] = ()) -> AsyncIterator[Task]:
+    def _scanning(self, spec: FolderSpec, globs: Sequence[str] = ()) -> AsyncIterator[Task]:
         self._scan_wanted = False
-        self._suspects.update(path for path in self._changes.take() if path)
-        suspects = tuple(self._suspects)
+        suspects = {*self._suspects, *(path for path in self._changes.take() if path)}
         self._suspects.clear()
-        folders = [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None]
-        source = folder_jobs.scanning(
-            self, spec, self.folder.name, folders, self._open_paths, suspects, globs, thorough=not self._listed
+        return folder_jobs.scanning(
+            self,
+            spec,
+            self.folder.name,
+            [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None],
+            self._open_paths,
+            tuple(suspects),
+            globs,
+            thorough=not self._listed,
         )
-        async for task in source:
-            yield task
 
-    async def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
-        async for task in folder_jobs.working(self, spec, plan, _BUSY_DELAYS_S, lambda: self.spec is spec):
-            yield task
-        self.contents.left = 0
+    def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
+        return folder_jobs.working(self, spec, plan, _BUSY_DELAYS_S, lambda: self.spec is spec)
 
     async def run_now(self, globs: Sequence[str]) -> AsyncIterator[Task]:
         """Give the tasks of one comparison with the disk and of what follows from it, for a job that was asked for.
@@ -295,7 +270,7 @@ class FolderIndex:
             globs: Of files matching these (as in `.gitignore`) the content is read whatever their time and size.
         """
         while self._busy or self.spec is None:
-            if self._is_off or self._closed:
+            if self.setbacks.is_off or self._closed:
                 return
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -320,11 +295,11 @@ class FolderIndex:
             self._try_again("The index could not be opened; the log says why. Clear the cache, or restart.")
             return
         if placed.path is None:
-            self._is_off = True
-            self._say(placed.message)
+            self.setbacks.turn_off(placed.message)
             return
         self._temporary = placed.temporary
-        self._say(placed.message)
+        self.setbacks.stays = placed.temporary is not None
+        self.setbacks.say(placed.message)
         if placed.rebuilt is not None:
             _log.warning("the index of %s is made anew: %s", self.root, placed.rebuilt)
         self.spec = FolderSpec(root=self.root, database=placed.path, options=self._options)
@@ -349,7 +324,7 @@ class FolderIndex:
             self._suspects.update(suspects)
             self._try_again(f"{self.folder.name} could not be listed; the log says why. Index it again, or restart.")
             return
-        self._failures = 0
+        self.setbacks.succeeded()
         self._listed = True
         self.contents.plan(plan)
         if suspects:
@@ -374,40 +349,23 @@ class FolderIndex:
         _log.warning("%s in %s could not be indexed and is left out until it changes", path, self.folder.name)
 
     def waits(self, reason: str) -> None:
-        self._say(
-            f"Another program holds the lock of the index of {self.folder.name} ({reason}). Indexing goes on as soon "
-            "as it lets go."
-        )
+        self.setbacks.waits(reason)
 
     def broke(self, trouble: Trouble, reason: str) -> None:
         """Find another place, or make the index anew: what is wrong with it decides when it is opened."""
         if trouble == "busy":
             self.waits(reason)
             self._scan_wanted = True
-            self._try_again(self.message or reason)
+            self._try_again(self.setbacks.message or reason)
             return
         _log.warning("the index of %s is %s: %s", self.root, trouble, reason)
-        self._reopenings += 1
         self.spec = None
         self._forget()
-        if self._reopenings > _MOST_REOPENINGS:
-            self._is_off = True
-            self._say(f"The index of {self.folder.name} keeps breaking ({reason}). Clear the cache, or restart.")
+        self.setbacks.broke(reason)
 
     def _try_again(self, message: str) -> None:
-        """After a worker died or took too long: again after a while, and after some times only when asked."""
-        if self._failures >= len(_RETRY_DELAYS_S):
-            self._failures = 0
+        if not self.setbacks.again(message):
             self._stopped = True
-            self._say(message)
-            return
-        self._holds = True
-        asyncio.get_running_loop().call_later(_RETRY_DELAYS_S[self._failures], self._go_on)
-        self._failures += 1
-
-    def _go_on(self) -> None:
-        self._holds = False
-        self._next()
 
     def _not_refreshed(self, paths: Sequence[str], is_busy: bool) -> None:
         if is_busy:
@@ -425,16 +383,8 @@ class FolderIndex:
 
     def _adopt(self, result: Indexed) -> None:
         self.contents.adopt(result)
-        self._say(None)
+        self.setbacks.say(None)
         self._changed()
-
-    def _say(self, message: str | None) -> None:
-        # A message about the place stays as long as the place does.
-        if message is None and self._temporary is not None:
-            return
-        if message != self.message:
-            self.message = message
-            self._changed()
 
     def _changes_due(self) -> None:
         self._stopped = False

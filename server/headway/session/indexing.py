@@ -79,7 +79,7 @@ class Indexing(Room):
             else:
                 made = FolderIndex(self.context, folder, root, options, self._changed, self._edits.index)
                 self._folders[root] = made
-                made.start()
+                made.rescan()
         self._changed()
 
     def _wanted(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Indexing(Room):
         self._view = None
         if not self._started:
             return
-        messages = dict.fromkeys(folder.message for folder in self._folders.values() if folder.message)
+        messages = dict.fromkeys(f.setbacks.message for f in self._folders.values() if f.setbacks.message)
         self.context.degraded("index", " ".join(messages) or None)
         self._on_change()
 

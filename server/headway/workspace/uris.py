@@ -74,6 +74,19 @@ def path_identity(path: str, *, windows: bool = _WINDOWS) -> str:
     return ntpath.normcase(ntpath.normpath(path)) if windows else posixpath.normpath(path)
 
 
+def path_below(root: str, path: str) -> str | None:
+    """Return a path relative to a folder, with slashes; "" is the folder itself, None what does not lie in it.
+
+    Args:
+        root: Normalised.
+    """
+    path = os.path.normpath(path)
+    if path == root:
+        return ""
+    prefix = os.path.join(root, "")
+    return path[len(prefix) :].replace(os.sep, "/") if path.startswith(prefix) else None
+
+
 def quoted_path(path: str) -> str:
     """Return a path with slashes as it stands in a URI."""
     return quote(path.encode("utf-8", "surrogateescape"), safe="/-._~!$&'()*+,;=@")
