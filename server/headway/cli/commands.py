@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+_DEFAULT_LEVEL = "info"
 _LEVELS = ("error", "warning", "info", "debug")
 
 
@@ -94,7 +95,8 @@ def _serve(options: argparse.Namespace) -> int:
     from headway.lsp import logs
     from headway.lsp.streams import stdio_streams, tcp_streams
 
-    level, log_file = _log_settings(options)
+    said_level, log_file = _log_settings(options)
+    level = said_level or _DEFAULT_LEVEL
     if options.tcp is None:
         # From here on descriptor 1 is the log: nothing but the protocol's writer knows where the wire is.
         streams = stdio_streams()
@@ -104,16 +106,21 @@ def _serve(options: argparse.Namespace) -> int:
         streams = tcp_streams(*options.tcp)
     from headway.lsp.server import serve
 
-    code = asyncio.run(serve(streams, probes=options.enable_probes))
+    code = asyncio.run(serve(streams, probes=options.enable_probes, log_level_is_set=said_level is not None))
     pump.close()
     # A thread that still blocks in a read or a probe must not keep a process alive whose work is done.
     os._exit(code)
 
 
-def _log_settings(options: argparse.Namespace) -> tuple[str, Path | None]:
-    """`HEADWAY_LOG` is a level or the path of a file, `HEADWAY_LOG_LEVEL` a level; arguments win over both."""
+def _log_settings(options: argparse.Namespace) -> tuple[str | None, Path | None]:
+    """`HEADWAY_LOG` is a level or the path of a file, `HEADWAY_LOG_LEVEL` a level; arguments win over both.
+
+    Returns:
+        The level, None where nobody has said one (then the client's settings decide), and the file.
+    """
     variable = os.environ.get("HEADWAY_LOG", "")
-    level, log_file = "info", None
+    level: str | None = None
+    log_file: Path | None = None
     if variable.lower() in _LEVELS:
         level = variable.lower()
     elif variable:

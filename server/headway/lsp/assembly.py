@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from headway.lsp import logs
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.client import Client
 from headway.lsp.commands import Commands
@@ -23,6 +24,7 @@ from headway.lsp.search_requests import SearchRequests
 from headway.lsp.workspace_sync import WorkspaceSync
 from headway.scheduler import Scheduler
 from headway.session.limits import scheduler_config
+from headway.session.ports import Room, SessionContext
 from headway.session.rooms import build_rooms
 from headway.session.session import Session
 from headway.settings import Settings, read
@@ -45,6 +47,7 @@ class Assembly:
         params: Mapping[str, Any],
         tasks: asyncio.TaskGroup,
         probes: bool,
+        log_level_is_set: bool,
     ) -> None:
         converter = Converter(capabilities.encoding)
         options = session_options(params, probes=probes)
@@ -67,6 +70,8 @@ class Assembly:
             connection, self._scheduler, own_types=_SHOWN_TYPES, may_create=capabilities.progress
         )
         rooms = build_rooms(self._session, capabilities.encoding.value)
+        if not log_level_is_set:
+            self._session.rooms.append(_LogLevel(self._session))
         headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)
         headway_requests.register(connection)
         Commands(self._session, headway_requests).register(connection)
@@ -126,3 +131,14 @@ class Assembly:
 
     def _progress_cancelled(self, params: object) -> None:
         self._progress.cancel(params.get("token") if isinstance(params, Mapping) else None)
+
+
+class _LogLevel(Room):
+    """Lets the setting `log.level` decide how much is logged."""
+
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
+        logs.set_level(context.settings.log.level)
+
+    def settings_changed(self, previous: Settings) -> None:
+        logs.set_level(self._context.settings.log.level)

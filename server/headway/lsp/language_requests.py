@@ -6,10 +6,12 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.client import Client
 from headway.lsp.completion import completion_list, resolved_item
-from headway.lsp.connection import Connection, Encoded
+from headway.lsp.connection import Connection, Encoded, dumps
 from headway.lsp.convert import Converter, Json, Lines
 from headway.session.arguments import Arguments
 from headway.session.navigating import POSITIONED, WAYS
@@ -49,13 +51,13 @@ class LanguageRequests:
         if self._capabilities.pulls_diagnostics:
             connection.requests["textDocument/diagnostic"] = self.diagnostic
 
-    def completion(self, params: object) -> Coroutine[Any, Any, Json]:
+    def completion(self, params: object) -> Coroutine[Any, Any, Encoded]:
         uri, position, lines = self._place(params)
         return self._complete(uri, position, lines)
 
-    async def _complete(self, uri: str, position: Position, lines: Lines) -> Json:
+    async def _complete(self, uri: str, position: Position, lines: Lines) -> Encoded:
         found = await self._rooms.completing.complete(uri, position)
-        return completion_list(found, uri, lines, self._capabilities, self._converter)
+        return _encoded(completion_list(found, uri, lines, self._capabilities, self._converter))
 
     def resolve(self, params: object) -> Json:
         item = dict(Arguments(params).mapping)
@@ -95,6 +97,14 @@ class LanguageRequests:
     def _lines(self, uri: str) -> Lines:
         document = self._session.documents.get(uri)
         return _no_lines if document is None else document.line
+
+
+def _encoded(value: Json) -> Encoded:
+    """Encode a long result: ten times faster than `json`, which takes over where a text holds a lone surrogate."""
+    try:
+        return Encoded(msgspec.json.encode(value))
+    except UnicodeEncodeError:
+        return Encoded(dumps(value))
 
 
 def _no_lines(number: int) -> str:

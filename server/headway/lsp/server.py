@@ -43,8 +43,9 @@ class _Phase(enum.Enum):
 class Server:
     """One client, from its first byte to its last."""
 
-    def __init__(self, streams: Streams, tasks: asyncio.TaskGroup, *, probes: bool) -> None:
+    def __init__(self, streams: Streams, tasks: asyncio.TaskGroup, *, probes: bool, log_level_is_set: bool) -> None:
         self._probes = probes
+        self._log_level_is_set = log_level_is_set
         self._tasks = tasks
         self._loop = asyncio.get_running_loop()
         self._phase = _Phase.NEW
@@ -121,6 +122,7 @@ class Server:
             params=params,
             tasks=self._tasks,
             probes=self._probes,
+            log_level_is_set=self._log_level_is_set,
         )
         await self._assembly.start()
         self._connection.release()
@@ -186,7 +188,12 @@ def _last_resort(code: int) -> None:
     timer.start()
 
 
-async def serve(streams: Streams, *, probes: bool) -> int:
-    """Serve one client and return the exit code of the process."""
+async def serve(streams: Streams, *, probes: bool, log_level_is_set: bool = False) -> int:
+    """Serve one client and return the exit code of the process.
+
+    Args:
+        probes: Whether clients may submit probes.
+        log_level_is_set: The command line or the environment decides how much is logged, not the client's settings.
+    """
     async with asyncio.TaskGroup() as tasks:
-        return await Server(streams, tasks, probes=probes).run()
+        return await Server(streams, tasks, probes=probes, log_level_is_set=log_level_is_set).run()
