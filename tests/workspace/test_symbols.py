@@ -144,6 +144,19 @@ def test_the_newest_version_of_each_file_counts_in_whatever_order_they_come(data
             assert table.segment_count == 1
 
 
+def test_many_small_pieces_are_to_be_packed() -> None:
+    table = SymbolTable("/w")
+    for n in range(12):
+        assert table.to_be_packed() == []
+        table.adopt(segment((n, 1, f"{n}.py", [definition(f"name_{n}")]), (100 + n, 1, "x.py", [])))
+    table.remove([3], 2)
+    assert sorted(table.to_be_packed()) == [0, 1, 2, *range(4, 12), *range(100, 112)]
+    files = [(n, 1, f"{n}.py", [definition(f"name_{n}")]) for n in table.to_be_packed()]
+    table.adopt(segment(*files), repacked=True)
+    assert table.segment_count == 1
+    assert table.to_be_packed() == []
+
+
 def test_memory_a_symbol_costs() -> None:
     """The packed form stays near the arrays' own size."""
     definitions = [definition(f"symbol_number_{n}") for n in range(5_000)]

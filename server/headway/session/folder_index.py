@@ -222,8 +222,7 @@ class FolderIndex:
         self._changed()
 
     def _cancel(self, reason: str) -> None:
-        if self._job_id is not None:
-            self._context.scheduler.cancel(self._job_id, reason)
+        self._context.scheduler.cancel(self._job_id or "", reason)
 
     def _job_ended(self, outcome: JobOutcome) -> None:
         self._job_id = None
@@ -344,6 +343,9 @@ class FolderIndex:
         if unknown:
             self._scan_wanted = True
             self._suspects.update(unknown)
+
+    def to_be_packed(self) -> Sequence[int]:
+        return self.contents.table.to_be_packed()
 
     def left_out(self, path: str) -> None:
         _log.warning("%s in %s could not be indexed and is left out until it changes", path, self.folder.name)

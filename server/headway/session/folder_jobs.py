@@ -50,6 +50,9 @@ class Owner(Protocol):
     def indexed(self, paths: Sequence[str], result: Indexed) -> None:
         """Some files are indexed, or forgotten."""
 
+    def to_be_packed(self) -> Sequence[int]:
+        """Numbers of files whose symbols lie in too many pieces; none where all is well."""
+
     def left_out(self, path: str) -> None:
         """A file was given up."""
 
@@ -165,10 +168,18 @@ async def working(
         is_current: Whether the index is still the one that was planned for.
     """
     work = WorkList(work_of(plan))
+    packs = 0
     while (item := await work.take()) is not None and is_current():
         take = functools.partial(_took, owner, work, delays_s, item)
         task, _ = asking(item.name, item.call, spec, *item.args, take=take, weight=len(item.paths))
         yield task
+        if file_ids := owner.to_be_packed():
+            packs += 1
+            task, answer = asking(f"pack the index, {packs}", indexer.pack, spec, file_ids)
+            yield task
+            packed: Loaded | None = await answer
+            if packed is not None and packed.segment is not None:
+                owner.loaded(Segment.unpack(packed.segment), repacked=True)
 
 
 def _took(owner: Owner, work: WorkList, delays_s: Sequence[float], item: Work, value: Indexed | None) -> None:

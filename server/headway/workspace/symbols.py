@@ -19,6 +19,8 @@ from headway.workspace.segments import Segment, Symbol
 _MAX_NAMES_LOOKED_AT = 1_500
 _SHORTEST_FUZZY_QUERY = 3
 _LONGEST_QUERY = 200
+_SMALL_SYMBOLS = 4_000
+_MANY_SMALL = 12
 _POSITION_BITS = 20  # a segment holds far fewer files than 2^20
 _POSITION_MASK = (1 << _POSITION_BITS) - 1
 _KIND_ORDER: dict[int, int] = {SymbolKind.CLASS: 0, SymbolKind.FUNCTION: 0, SymbolKind.ENUM: 0, SymbolKind.METHOD: 1}
@@ -201,6 +203,18 @@ class SymbolTable:
         gone = [file_id for file_id in file_ids if self._newest.get(file_id, -1) <= stamp]
         self._newest.update(dict.fromkeys(gone, stamp))
         self._bury([self._place.pop(file_id) for file_id in gone if file_id in self._place])
+
+    def to_be_packed(self) -> list[int]:
+        """Return the files of small segments, once there are so many that look-ups would feel them; else none."""
+        small = [part for part in self._parts.values() if len(part.segment) < _SMALL_SYMBOLS]
+        if len(small) < _MANY_SMALL:
+            return []
+        return [
+            file_id
+            for part in small
+            for position, file_id in enumerate(part.segment.file_ids)
+            if position not in part.dead
+        ]
 
     def clear(self) -> None:
         """Forget everything."""
