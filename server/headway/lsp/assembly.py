@@ -13,6 +13,7 @@ from headway.lsp.client import Client
 from headway.lsp.commands import Commands
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter
+from headway.lsp.errors import answer, answer_async
 from headway.lsp.headway_requests import HeadwayRequests
 from headway.lsp.initialization import session_options
 from headway.lsp.job_updates import JobReporter
@@ -96,7 +97,12 @@ class Assembly:
         self._tasks.create_task(self._start_session())
 
     async def _start_session(self) -> None:
-        await self._session.start()
+        self._session.begin()
+        for room in self._session.rooms:
+            # One room that cannot start leaves the others to serve, and says so.
+            result = await answer_async(room.start(), f"starting {type(room).__name__}")
+            if result.error is not None:
+                self._session.degraded(type(room).__name__, result.error.message)
         self._queue_state.started()
 
     def drained(self) -> None:
@@ -127,7 +133,8 @@ class Assembly:
         return True
 
     async def _pull(self) -> None:
-        self._session.configure(await self._client.configuration(), whole=True)
+        tree = await self._client.configuration()
+        answer(lambda: self._session.configure(tree, whole=True), "workspace/configuration")
 
     def _progress_cancelled(self, params: object) -> None:
         self._progress.cancel(params.get("token") if isinstance(params, Mapping) else None)

@@ -99,6 +99,7 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._framer = Framer()
         self._line: deque[_Waiting] = deque()
+        self._when_idle: Callable[[], None] | None = None
         self._in_line: dict[MessageId, _Waiting] = {}
         self._running: dict[MessageId, _Running] = {}
         self._asked: dict[MessageId, asyncio.Future[Any]] = {}
@@ -186,6 +187,11 @@ class Connection:
         self._held = False
         self._work()
 
+    def when_idle(self, callback: Callable[[], None]) -> None:
+        """Call back once, when every message that has come is handled (requests may still run)."""
+        self._when_idle = callback
+        self._work()
+
     def _work(self) -> None:
         """Handle what waits, for a slice of time; go on in the next turn of the loop."""
         self._scheduled = False
@@ -197,6 +203,9 @@ class Connection:
         if self._line and not self._held and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._work)
+        if not self._line and not self._held and self._when_idle is not None:
+            callback, self._when_idle = self._when_idle, None
+            callback()
         self._check_pressure()
 
     def _handle(self, waiting: _Waiting) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.lsp.capabilities import client_capabilities, server_capabilities
 from headway.lsp.connection import Connection
-from headway.lsp.errors import INVALID_PARAMS, INVALID_REQUEST, SERVER_NOT_INITIALIZED, RpcError
+from headway.lsp.errors import INVALID_PARAMS, INVALID_REQUEST, SERVER_NOT_INITIALIZED, RpcError, answer_async
 from headway.lsp.streams import Streams
 from headway.lsp.transport import Inbox, Outbox
 
@@ -29,6 +29,7 @@ _VERSION = "0.1.0"
 # An orderly end takes well under a second; after this much nobody waits for it any longer.
 _LAST_RESORT_S = 4.0
 _FLUSH_S = 0.5
+_LAST_WORDS_S = 1.0
 _JOB_TYPES = ("analysis", "index", "tests")
 
 _log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class Server:
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self._assembly: Assembly | None = None
         self._initialized = False
-        self._closed = False
+        self._closing: asyncio.Task[None] | None = None
         self._editor: EditorWatch | None = None
         self._outbox = Outbox(streams.write_fd, on_drained=self._drained, on_lost=self._lost)
         self._connection = Connection(
@@ -72,8 +73,11 @@ class Server:
         self._inbox.close()
         if self._editor is not None:
             self._editor.close()
-        self._connection.cancel_all()
+        if self._phase is not _Phase.SHUT_DOWN:
+            self._connection.cancel_all()
         await self._close()
+        # A shutdown whose exit came right behind it is answered now.
+        await asyncio.sleep(0)
         await self._outbox.flush(_FLUSH_S)
         return code
 
@@ -113,6 +117,14 @@ class Server:
         self._tasks.create_task(self._assemble(params))
 
     async def _assemble(self, params: dict[str, Any]) -> None:
+        result = await answer_async(self._build(params), "the start of the server")
+        if result.error is not None:
+            text = f"Headway cannot start: {result.error.message}"
+            self._connection.notify("window/showMessage", {"type": 1, "message": text})
+            self._end(1, text)
+        self._connection.release()
+
+    async def _build(self, params: dict[str, Any]) -> None:
         from headway.lsp.assembly import Assembly
 
         capabilities = client_capabilities(params.get("capabilities"))
@@ -125,7 +137,6 @@ class Server:
             log_level_is_set=self._log_level_is_set,
         )
         await self._assembly.start()
-        self._connection.release()
 
     def _on_initialized(self, params: object) -> None:
         if self._assembly is None or self._initialized:
@@ -142,10 +153,12 @@ class Server:
         self._end(0 if self._phase is _Phase.SHUT_DOWN else 1, "exit")
 
     async def _close(self) -> None:
-        """End open progress, jobs and children, once."""
-        if self._closed:
-            return
-        self._closed = True
+        """End open progress, jobs and children, once; who comes second waits for the same end."""
+        if self._closing is None:
+            self._closing = self._tasks.create_task(self._close_assembly())
+        await asyncio.shield(self._closing)
+
+    async def _close_assembly(self) -> None:
         if self._assembly is not None:
             await self._assembly.close()
 
@@ -157,7 +170,9 @@ class Server:
             self._ended.set_result(code)
 
     def _end_of_input(self) -> None:
-        self._end(1, "the input has ended")
+        # What came before the end counts, an exit above all; but nobody waits long for a client that has gone.
+        self._connection.when_idle(lambda: self._end(1, "the input has ended"))
+        self._loop.call_later(_LAST_WORDS_S, self._end, 1, "the input has ended")
 
     def _lost(self) -> None:
         self._end(1, "the client has closed its end")

@@ -88,12 +88,10 @@ class Session:
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        """The client is ready: rooms begin their background work."""
+    def begin(self) -> None:
+        """The client is ready and may be told things; its rooms are started next."""
         self.started = True
         self._tell_problems()
-        for room in self.rooms:
-            await room.start()
 
     async def close(self) -> None:
         """End every room, the last one first."""
