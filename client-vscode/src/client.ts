@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import * as vscode from "vscode";
 import { Backoff, RESTART_POLICY } from "./backoff";
+import { bounded } from "./bounded";
 import { settingsTree } from "./config";
 import { Connection } from "./connection";
 import type { Preparation } from "./preparation";
@@ -12,7 +13,12 @@ import { chosenInterpreter } from "./pythonextension";
 /** The server cannot be asked now. Commands say why, once; features that run by themselves stay quiet. */
 export class NotRunningError extends Error {}
 
+/** The server runs but does not answer; a restart helps. */
+export class SilentError extends Error {}
+
 const START_LIMIT_MS = 60_000;
+/** Requests that ask for no work are answered in milliseconds. */
+const ANSWER_LIMIT_MS = 10_000;
 /** A server that ends this soon may lack a part of its environment. */
 const SHORT_MS = 5000;
 
@@ -30,6 +36,9 @@ export class Sidecar implements vscode.Disposable {
   readonly onQueueState = this.queues.event;
   private readonly backoff = new Backoff(RESTART_POLICY);
   private newest: protocol.QueueState | undefined;
+  /** What a person has paused; a crash does not change their mind. */
+  private pausedByPerson: readonly protocol.PriorityName[] = [];
+  private readonly warnings = new Map<string, protocol.Alert>();
   private current: Phase = { kind: "stopped" };
   private attempt: Attempt | undefined;
   private wait: NodeJS.Timeout | undefined;
@@ -53,38 +62,31 @@ export class Sidecar implements vscode.Disposable {
     return this.newest;
   }
 
-  get pid(): number | undefined {
-    return this.attempt?.connection?.pid;
+  /** What the running server warns of now. */
+  get alerts(): readonly string[] {
+    return [...this.warnings.values()].map((alert) => alert.message);
   }
 
   /** A person or the activation asks for a start; earlier failures are forgotten. */
   start(): Promise<void> {
     this.backoff.reset();
+    this.pausedByPerson = [];
     return this.launch();
   }
 
   async restart(): Promise<void> {
-    await this.stop();
+    await this.end({ kind: "starting" });
     await this.start();
   }
 
   /** Ends whatever goes on. Returns when the process is gone. */
-  async stop(): Promise<void> {
-    clearTimeout(this.wait);
-    const { attempt } = this;
-    this.attempt = undefined;
-    attempt?.abort.abort();
-    if (attempt?.connection !== undefined) {
-      const closed = attempt.connection.close();
-      this.closing = Promise.all([this.closing, closed]).then(() => undefined);
-    }
-    this.enter({ kind: "stopped" });
-    await this.closing;
+  stop(): Promise<void> {
+    return this.end({ kind: "stopped" });
   }
 
   /** Makes the environment anew, then starts. */
   async rebuild(): Promise<void> {
-    await this.stop();
+    await this.end({ kind: "starting" });
     await this.preparation.discard();
     await this.start();
   }
@@ -98,6 +100,14 @@ export class Sidecar implements vscode.Disposable {
     const { client } = this.running();
     // Without a token the argument must be absent: the client would send it as a second param.
     return token === undefined ? client.sendRequest<Result>(type.method, params) : client.sendRequest<Result>(type.method, params, token);
+  }
+
+  /** As `request`, for what is answered at once. Raises SilentError where it is not. */
+  ask<Params, Result>(type: protocol.Request<Params, Result>, params: Params): Promise<Result> {
+    const ask = (token: vscode.CancellationToken): Promise<Result> => this.request(type, params, token);
+    return bounded(ANSWER_LIMIT_MS, new vscode.CancellationTokenSource(), ask, () => {
+      throw new SilentError(type.method);
+    });
   }
 
   /** Runs one of the server's commands. Raises NotRunningError. */
@@ -115,6 +125,19 @@ export class Sidecar implements vscode.Disposable {
   dispose(): void {
     void this.stop();
     vscode.Disposable.from(this.phases, this.queues).dispose();
+  }
+
+  private async end(phase: Phase): Promise<void> {
+    clearTimeout(this.wait);
+    const { attempt } = this;
+    this.attempt = undefined;
+    attempt?.abort.abort();
+    if (attempt?.connection !== undefined) {
+      const closed = attempt.connection.close();
+      this.closing = Promise.all([this.closing, closed]).then(() => undefined);
+    }
+    this.enter(phase);
+    await this.closing;
   }
 
   private running(): Connection {
@@ -171,6 +194,7 @@ export class Sidecar implements vscode.Disposable {
         trace: this.trace,
         onClient: (client) => {
           client.onNotification(protocol.QUEUE_STATE, (state: protocol.QueueState) => this.take(attempt, state));
+          client.onNotification(protocol.ALERT, (alert: protocol.Alert) => this.heed(attempt, alert));
         },
         signal: attempt.abort.signal,
       });
@@ -180,7 +204,11 @@ export class Sidecar implements vscode.Disposable {
       attempt.connection = connection;
       attempt.servingSinceMs = performance.now();
       void connection.ended.then(({ detail }) => this.ended(attempt, detail));
+      const paused = this.pausedByPerson;
       this.enter({ kind: "running" });
+      if (paused.length > 0) {
+        await this.ask(protocol.pause, { priorities: paused });
+      }
     } finally {
       clearTimeout(limit);
     }
@@ -219,13 +247,33 @@ export class Sidecar implements vscode.Disposable {
   private take(attempt: Attempt, state: protocol.QueueState): void {
     if (this.attempt === attempt) {
       this.newest = state;
+      if (state.pauseReason === "user" || state.pausedPriorities.length === 0) {
+        this.pausedByPerson = state.pausedPriorities;
+      }
       this.queues.fire(state);
+    }
+  }
+
+  private heed(attempt: Attempt, alert: protocol.Alert): void {
+    if (this.attempt === attempt) {
+      this.log.info(`alert (${alert.level}): ${alert.message}`);
+      if (alert.level === "resolved") {
+        this.warnings.delete(alert.alertId);
+      } else {
+        this.warnings.set(alert.alertId, alert);
+      }
+      if (this.newest !== undefined) {
+        this.queues.fire(this.newest);
+      }
     }
   }
 
   private enter(phase: Phase): void {
     this.current = phase;
-    this.newest = phase.kind === "running" ? this.newest : undefined;
+    if (phase.kind !== "running") {
+      this.newest = undefined;
+      this.warnings.clear();
+    }
     this.phases.fire(phase);
     void vscode.commands.executeCommand("setContext", "headway.serving", phase.kind === "running");
   }

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import { ResponseError } from "vscode-languageclient/node";
 import { carryOut } from "./announcements";
-import { NotRunningError } from "./client";
+import { NotRunningError, SilentError } from "./client";
 import type { Context } from "./context";
 import { showJobs } from "./jobs";
 import { stateText } from "./labels";
@@ -21,8 +21,8 @@ export function activate(context: Context): vscode.Disposable {
     on("restart", () => server.restart()),
     on("stop", () => server.stop()),
     on("chooseInterpreter", () => chooseInterpreter()),
-    on("pauseBackground", () => server.request(protocol.pause, {})),
-    on("resumeBackground", () => server.request(protocol.resume, {})),
+    on("pauseBackground", () => server.ask(protocol.pause, {})),
+    on("resumeBackground", () => server.ask(protocol.resume, {})),
     on("clearCache", () => server.execute(protocol.CLEAR_CACHE)),
     on("reindex", () => submit(context, { type: "index", arguments: {} })),
     on("analyzeWorkspace", () => analyze(context)),
@@ -38,6 +38,9 @@ async function answered(context: Context, run: () => Promise<unknown>): Promise<
     if (error instanceof NotRunningError) {
       return sayNotRunning(context);
     }
+    if (error instanceof SilentError) {
+      return saySilent(context);
+    }
     if (error instanceof vscode.CancellationError) {
       return;
     }
@@ -51,13 +54,21 @@ async function answered(context: Context, run: () => Promise<unknown>): Promise<
 
 async function sayNotRunning(context: Context): Promise<void> {
   const { phase } = context.server;
-  const state = stateText({ phase, queue: undefined, trusted: vscode.workspace.isTrusted }, vscode.l10n.t);
+  const state = stateText({ phase, queue: undefined, alerts: [], trusted: vscode.workspace.isTrusted }, vscode.l10n.t);
   const possible = phase.kind === "failed" ? remedies(phase.problem) : (["retry", "showLog"] as const);
   const buttons = possible.map((remedy) => ({ title: remedyText(remedy, vscode.l10n.t), remedy }));
   const text = vscode.l10n.t("Headway's server is not running. {0}", state);
   const picked = await vscode.window.showWarningMessage(text, ...buttons);
   if (picked !== undefined) {
     await carryOut(context, picked.remedy);
+  }
+}
+
+async function saySilent(context: Context): Promise<void> {
+  const restart = vscode.l10n.t("Restart Server");
+  const text = vscode.l10n.t("Headway's server does not answer. A restart helps; nothing that was indexed is lost.");
+  if ((await vscode.window.showWarningMessage(text, restart)) === restart) {
+    await context.server.restart();
   }
 }
 

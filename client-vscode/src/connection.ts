@@ -96,10 +96,6 @@ export class Connection implements vscode.Disposable {
     }
   }
 
-  get pid(): number | undefined {
-    return this.process.pid;
-  }
-
   /** Ends the run: orderly if the server takes part, else by force. Returns when the process is gone. */
   async close(): Promise<void> {
     try {

@@ -19,7 +19,7 @@ export async function showJobs(context: Context): Promise<void> {
   pick.busy = true;
   pick.show();
   const refresh = async (): Promise<void> => {
-    const snapshot = await context.server.request(protocol.snapshot, {});
+    const snapshot = await context.server.ask(protocol.snapshot, {});
     pick.items = rows(snapshot.recentJobs);
     pick.busy = false;
   };
@@ -37,8 +37,8 @@ export async function showJobs(context: Context): Promise<void> {
 
 async function act(context: Context, job: protocol.JobInfo, stop: boolean): Promise<void> {
   await (stop
-    ? context.server.request(protocol.cancelJob, { jobId: job.jobId })
-    : context.server.request(protocol.retryJob, { jobId: job.jobId }));
+    ? context.server.ask(protocol.cancelJob, { jobId: job.jobId })
+    : context.server.ask(protocol.retryJob, { jobId: job.jobId }));
 }
 
 function rows(jobs: readonly protocol.JobInfo[]): Row[] {

@@ -10,6 +10,8 @@ export interface StatusInput {
   readonly phase: Phase;
   /** The newest that the running server said; absent until it has said something. */
   readonly queue: QueueState | undefined;
+  /** What the server warns of now. */
+  readonly alerts: readonly string[];
   readonly trusted: boolean;
 }
 
@@ -37,6 +39,10 @@ export const TOOLTIP_COMMANDS = [
   "headway.chooseInterpreter",
   "workbench.trust.manage",
 ] as const;
+
+/** The tooltip stays short; the list of jobs and the log have the rest. */
+const MOST_JOBS = 5;
+const MOST_ALERTS = 3;
 
 type TooltipCommand = (typeof TOOLTIP_COMMANDS)[number];
 
@@ -219,7 +225,7 @@ export function tooltip(input: StatusInput, t: Translate): string {
   const now = look(input);
   const parts = [`**Headway** — ${ICONS[now].replace("~spin", "")} ${escaped(stateText(input, t))}`];
   if (input.phase.kind === "running" && input.queue !== undefined) {
-    parts.push(...queueParts(input.queue, t));
+    parts.push(...queueParts(input.queue, t), ...alertParts(input.alerts, t));
   }
   if (!input.trusted && input.phase.kind === "running") {
     parts.push(`$(shield) ${escaped(t("Restricted Mode: nothing of this workspace is run, so no tests and none of its interpreters."))}`);
@@ -230,23 +236,25 @@ export function tooltip(input: StatusInput, t: Translate): string {
 
 function queueParts(queue: QueueState, t: Translate): string[] {
   const parts = [table(queue, t)];
-  for (const job of queue.jobs.slice(0, 5)) {
+  for (const job of queue.jobs.slice(0, MOST_JOBS)) {
     const shownBar = job.progress === null || job.total === null ? "" : `${bar(job.progress)} `;
     parts.push(`${shownBar}${escaped(job.title)} — ${escaped(progressText(job, t))}`);
   }
-  if (queue.jobs.length > 5) {
-    parts.push(escaped(t("and {0} more jobs", queue.jobs.length - 5)));
+  if (queue.jobs.length > MOST_JOBS) {
+    parts.push(escaped(t("and {0} more jobs", queue.jobs.length - MOST_JOBS)));
   }
   const completion = queue.latency["completion"];
   if (completion !== undefined && completion.count > 0) {
     const [p50, p95] = [milliseconds(completion.p50Ms, t), milliseconds(completion.p95Ms, t)];
-    parts.push(escaped(t("Completion: half within {0}, 95 % within {1} ({2} answers)", p50, p95, completion.count)));
+    parts.push(escaped(t("Completion: half within {0}, 95 % within {1} ({2} so far)", p50, p95, completion.count)));
   }
   parts.push(escaped(pressureText(queue, t)));
-  if (queue.alerts > 0) {
-    parts.push(`$(bell) ${escaped(t("Alerts: {0} (long queues or slow answers; the log says more)", queue.alerts))}`);
-  }
   return parts.filter((part) => part !== "");
+}
+
+function alertParts(alerts: readonly string[], t: Translate): string[] {
+  const parts = alerts.slice(0, MOST_ALERTS).map((alert) => `$(bell) ${escaped(alert)}`);
+  return alerts.length > MOST_ALERTS ? [...parts, escaped(t("and {0} more warnings", alerts.length - MOST_ALERTS))] : parts;
 }
 
 function table(queue: QueueState, t: Translate): string {

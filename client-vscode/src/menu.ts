@@ -10,9 +10,11 @@ interface Choice extends vscode.QuickPickItem {
 }
 
 export async function showMenu(context: Context): Promise<void> {
-  const input: StatusInput = { phase: context.server.phase, queue: context.server.queue, trusted: vscode.workspace.isTrusted };
+  const { phase, queue, alerts } = context.server;
+  const input: StatusInput = { phase, queue, alerts, trusted: vscode.workspace.isTrusted };
+  const state = stateText(input, vscode.l10n.t);
   const picked = await vscode.window.showQuickPick<Choice>(choices(context, input), {
-    title: `Headway: ${stateText(input, vscode.l10n.t)}`,
+    title: state.includes("Headway") ? state : `Headway: ${state}`,
     placeHolder: vscode.l10n.t("What Headway should do"),
   });
   await picked?.run?.();
@@ -31,17 +33,17 @@ function choices(context: Context, input: StatusInput): Choice[] {
   if (phase.kind === "running") {
     offered.push(separator(t("Work")), ...work(input));
   }
-  offered.push(
-    separator(t("Server")),
-    command("headway.showLog", "$(output)", t("Show Log")),
-    phase.kind === "stopped" || phase.kind === "failed"
-      ? command("headway.restart", "$(debug-start)", t("Start Server"))
-      : command("headway.restart", "$(debug-restart)", t("Restart Server")),
-  );
-  if (phase.kind === "running" || phase.kind === "waiting") {
-    offered.push(command("headway.stop", "$(debug-stop)", t("Stop Server"), t("until it is started from here")));
+  offered.push(separator(t("Server")), command("headway.showLog", "$(output)", t("Show Log")));
+  if (phase.kind === "stopped") {
+    offered.push(command("headway.restart", "$(debug-start)", t("Start Server")));
+  } else if (phase.kind !== "failed") {
+    offered.push(
+      command("headway.restart", "$(debug-restart)", t("Restart Server")),
+      command("headway.stop", "$(debug-stop)", t("Stop Server"), t("until it is started from here")),
+      command("headway.chooseInterpreter", "$(folder-opened)", t("Choose Python for the Server")),
+    );
   }
-  offered.push(command("headway.chooseInterpreter", "$(folder-opened)", t("Choose Python for the Server")), {
+  offered.push({
     label: `$(gear) ${t("Settings")}`,
     run: () => vscode.commands.executeCommand("workbench.action.openSettings", "headway."),
   });

@@ -1,49 +1,32 @@
 // Nothing that happens while a file is saved may wait for the server for long: a late answer is worth less than the save.
-import type * as vscode from "vscode";
-import { CancellationTokenSource, CodeActionKind } from "vscode";
+import { CancellationTokenSource, CodeActionKind, type CancellationToken } from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
+import { bounded, type Source } from "./bounded";
 
 /** Longest that a save waits for one answer. */
-export const SAVE_WAIT_MS = 750;
-
-/** Runs `call` with a token of its own; after `limitMs` the token is cancelled and the answer is `undefined`. */
-export async function bounded<T>(
-  limitMs: number,
-  token: vscode.CancellationToken,
-  call: (token: vscode.CancellationToken) => vscode.ProviderResult<T>,
-): Promise<T | null | undefined> {
-  const source = new CancellationTokenSource();
-  const outer = token.onCancellationRequested(() => source.cancel());
-  const timer: { handle?: NodeJS.Timeout } = {};
-  const late = new Promise<undefined>((resolve) => {
-    timer.handle = setTimeout(() => {
-      source.cancel();
-      resolve(undefined);
-    }, limitMs);
-  });
-  try {
-    return await Promise.race([Promise.resolve(call(source.token)), late]);
-  } finally {
-    clearTimeout(timer.handle);
-    outer.dispose();
-    source.dispose();
-  }
-}
+const SAVE_WAIT_MS = 750;
 
 /** Middleware for the requests that a save can be made to wait for. */
 export const SAVING: Middleware = {
-  willSaveWaitUntil: async (event, next) => {
-    const source = new CancellationTokenSource();
-    try {
-      return (await bounded(SAVE_WAIT_MS, source.token, () => next(event))) ?? [];
-    } finally {
-      source.dispose();
-    }
-  },
+  willSaveWaitUntil: (event, next) => bounded(SAVE_WAIT_MS, new CancellationTokenSource(), () => next(event), () => []),
   provideDocumentFormattingEdits: (document, options, token, next) =>
-    bounded(SAVE_WAIT_MS, token, (inner) => next(document, options, inner)),
+    bounded(SAVE_WAIT_MS, linked(token), (inner) => next(document, options, inner), () => undefined),
   provideCodeActions: (document, range, context, token, next) =>
     context.only !== undefined && CodeActionKind.Source.contains(context.only)
-      ? bounded(SAVE_WAIT_MS, token, (inner) => next(document, range, context, inner))
+      ? bounded(SAVE_WAIT_MS, linked(token), (inner) => next(document, range, context, inner), () => undefined)
       : next(document, range, context, token),
 };
+
+/** A token that can be cancelled here and is cancelled with the given one. */
+function linked(outer: CancellationToken): Source<CancellationToken> {
+  const source = new CancellationTokenSource();
+  const listener = outer.onCancellationRequested(() => source.cancel());
+  return {
+    token: source.token,
+    cancel: () => source.cancel(),
+    dispose: () => {
+      listener.dispose();
+      source.dispose();
+    },
+  };
+}

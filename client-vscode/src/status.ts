@@ -27,8 +27,8 @@ export function activate(context: Context): vscode.Disposable {
     (face) => show(item, face),
   );
   const update = (): void => {
-    const { phase, queue } = context.server;
-    pacer.offer(faceOf({ phase, queue, trusted: vscode.workspace.isTrusted }));
+    const { phase, queue, alerts } = context.server;
+    pacer.offer(faceOf({ phase, queue, alerts, trusted: vscode.workspace.isTrusted }));
   };
   const listeners = [
     context.server.onPhase(update),

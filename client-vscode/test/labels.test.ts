@@ -28,8 +28,13 @@ const BUSY: QueueState = {
   jobs: [{ jobId: "j", type: "index", title: "Index django", progress: 0.42, done: 1200, total: 2857 }],
   latency: { completion: { count: 40, p50Ms: 8.14, p95Ms: 21, p99Ms: 30 } },
 };
-const running = (queue: QueueState, trusted = true): StatusInput => ({ phase: { kind: "running" }, queue, trusted });
-const inPhase = (phase: Phase): StatusInput => ({ phase, queue: undefined, trusted: true });
+const running = (queue: QueueState, trusted = true): StatusInput => ({
+  phase: { kind: "running" },
+  queue,
+  alerts: [],
+  trusted,
+});
+const inPhase = (phase: Phase): StatusInput => ({ phase, queue: undefined, alerts: [], trusted: true });
 const NO_PYTHON: Problem = {
   kind: "noPython",
   needed: "3.11 or newer",
@@ -85,7 +90,7 @@ test("the tooltip has a row for each priority, the jobs, the latency and only kn
   const text = tooltip(running(BUSY), english);
   assert.match(text, /\| Batch · index, analysis \| 1 \| 412 \|/);
   assert.match(text, /▰▰▰▰▱▱▱▱▱▱ Index django — 42 % \\\(1200 of 2857\\\)/);
-  assert.match(text, /half within 8\\.1 ms, 95 % within 21 ms \\\(40 answers\\\)/);
+  assert.match(text, /half within 8\\.1 ms, 95 % within 21 ms \\\(40 so far\\\)/);
   assert.match(text, /CPU 31 % · memory 42 %/);
   const commands = [...text.matchAll(/\(command:([^)]+)\)/g)].map((match) => match[1]);
   assert.ok(commands.length >= 3);
@@ -105,6 +110,12 @@ test("what is wrong is said with the path, the version found, the version needed
   for (const part of ["/usr/bin/python3", "3.7.3", "3.11", "Install", "choose"]) {
     assert.ok(text.includes(part), `${part} in ${text}`);
   }
+});
+
+test("warnings are shown, but not all of many", () => {
+  const text = tooltip({ ...running(BUSY), alerts: ["140 BATCH tasks wait", "b", "c", "d", "e"] }, english);
+  assert.match(text, /\$\(bell\) 140 BATCH tasks wait/);
+  assert.match(text, /and 2 more warnings/);
 });
 
 test("a pause says why", () => {

