@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from headway.engines.client import Reply
 from headway.engines.errors import EngineError
-from headway.engines.ty import TyEngine, TyItem, documentation
+from headway.engines.ty import TyEngine, documentation
 from headway.features.completion import Candidate, CompletionList, ResolvedCandidate, Source, fits_any, merge
 from headway.features.importing import import_edit
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
@@ -28,7 +29,7 @@ from headway.workspace.symbols import IndexView
 from headway.workspace.text import Position, Range
 from headway.workspace.uris import identity, uri_to_path
 
-_COST = Requirement(cpu_cores=0.05, memory_mb=1)
+_COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _NOTHING_FITS = frozenset({PlaceKind.COMMENT, PlaceKind.NEW_NAME, PlaceKind.LITERAL})
 _REMEMBERED_LISTS = 8
 
@@ -38,7 +39,7 @@ class _Shown:
     """A list that was answered, for `resolve`."""
 
     items: tuple[Candidate, ...]
-    engine_items: Sequence[TyItem]
+    word: TypedWord
     uri: str
 
 
@@ -101,6 +102,7 @@ class Completing(Room):
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         settings = self._context.settings.completion
+        position = document.position_at(document.offset_at(position))  # Clients ask beyond the end, too.
         word = self._word(document, position)
         if word is None:
             return self._list(document, position, position, (), incomplete=False)
@@ -124,7 +126,7 @@ class Completing(Room):
             ranked.items,
             incomplete=ranked.incomplete or cut_short,
             end=end,
-            engine_items=word.engine_items,
+            word=word,
         )
 
     def _sources(self, word: TypedWord, engine: Source | None, prefix: str) -> list[Source]:
@@ -210,11 +212,11 @@ class Completing(Room):
         *,
         incomplete: bool,
         end: Position | None = None,
-        engine_items: Sequence[TyItem] = (),
+        word: TypedWord | None = None,
     ) -> CompletionList:
         list_id = next(self._ids)
-        if document is not None and items:
-            self._shown[list_id] = _Shown(items, engine_items, document.uri)
+        if document is not None and word is not None and items:
+            self._shown[list_id] = _Shown(items, word, document.uri)
             while len(self._shown) > _REMEMBERED_LISTS:
                 self._shown.popitem(last=False)
         return CompletionList(
@@ -225,21 +227,31 @@ class Completing(Room):
             replace_range=Range(start, end or position),
         )
 
+    def asked(self, uri: str) -> Reply | None:
+        """Return what ty was asked last for a document, None where it was not."""
+        word = self._current.get(identity(uri))
+        return None if word is None else word.reply
+
     def resolve(self, list_id: int, index: int) -> ResolvedCandidate | None:
         """Return what more is known of a candidate of a list that was answered lately, None where it is forgotten."""
         shown = self._shown.get(list_id)
         if shown is None or not 0 <= index < len(shown.items):
             return None
         candidate = shown.items[index]
-        found = candidate.documentation
-        if found is None and candidate.source == "ty":
-            item = next((item for item in shown.engine_items if item.label == candidate.label), None)
-            found = documentation(item) if item is not None else None
+        item = None
+        if candidate.import_from is None:
+            # ty may have answered after the list was shown: then more is known of its names by now.
+            shown.word.engine_source()
+            item = next((item for item in shown.word.engine_items if item.label == candidate.label), None)
         document = self._context.documents.get(shown.uri)
         edit = None
         if candidate.import_from is not None and document is not None:
             edit = import_edit(document.content, candidate.import_from, candidate.label)
-        return ResolvedCandidate(detail=candidate.detail, documentation=found, edits=() if edit is None else (edit,))
+        return ResolvedCandidate(
+            detail=candidate.detail or (item.detail if item is not None else None),
+            documentation=documentation(item) if item is not None else candidate.documentation,
+            edits=() if edit is None else (edit,),
+        )
 
 
 def _written_before(line: str, column: int) -> int:

@@ -36,7 +36,7 @@ from headway.workspace.documents import Document
 from headway.workspace.uris import identity
 
 _log = logging.getLogger(__name__)
-_COST = Requirement(cpu_cores=0.1, memory_mb=1)
+_COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _RUN_LIMIT_S = 10.0
 _READY_LIMIT_S = 8.0
 _STALE_ANSWERS = 3

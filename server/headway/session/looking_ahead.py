@@ -27,7 +27,7 @@ _AFTER_ANSWER_S = 0.002  # when the answer is on its way
 _AFTER_CHANGE_S = 0.02  # a request for completions that comes with the change goes first
 _LONGEST_INSERTION = 400
 _NAME_MAY_FOLLOW = frozenset(" \t\n(=[,{:+-*/<>|&!@")
-_COST = Requirement(cpu_cores=0.1, memory_mb=1)
+_COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _WARM_LIMIT_S = 30.0
 _TURN_S = 0.0005  # how long the loop is held at a time
 

@@ -22,7 +22,7 @@ from headway.session.ports import Room, SessionContext
 from headway.session.python_engine import PythonEngine
 from headway.workspace.uris import identity
 
-_COST = Requirement(cpu_cores=0.05, memory_mb=1)
+_COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _NOTHING = b"null"
 _STALE_ANSWERS = 4

@@ -1,0 +1,223 @@
+"""Completion requests end to end below the wire, with the real ty."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from headway.engines.server import EngineState
+from headway.features.completion import CompletionList
+from headway.session.completing import Completing
+from headway.session.jobs import RequestSupersededError
+from headway.session.python_engine import PythonEngine
+from headway.workspace.index import index_text
+from headway.workspace.segments import IndexedFile, Segment
+from headway.workspace.symbols import IndexView, SymbolTable
+from headway.workspace.text import Position, Range
+
+from .conftest import Office, OpenOffice
+
+# On a machine that is busy with others ty may need long for its first answer, and these lists are about what it says.
+PATIENT = {"completion": {"hardDeadlineMs": 60_000}}
+
+
+class Desk:
+    """Where a person types and looks at lists."""
+
+    def __init__(self, office: Office, view: IndexView | None = None) -> None:
+        self.office = office
+        self.engine = PythonEngine(office.session)
+        self.completing = Completing(office.session, self.engine.ty, lambda: view or IndexView())
+        office.add(self.engine, self.completing)
+
+    async def complete(self, name: str, source: str) -> CompletionList:
+        """Complete at `$0` in a text that becomes the document's."""
+        text, position = self.office.at(source)
+        if self.office.session.documents.get(self.office.uri(name)) is None:
+            self.office.open(name, text)
+        else:
+            self.office.set(name, text)
+        return await self.completing.complete(self.office.uri(name), position)
+
+    async def ready(self) -> None:
+        await self.office.start()
+        async with asyncio.timeout(60):
+            await self.engine.ty.ready()
+
+
+def labels(found: CompletionList) -> list[str]:
+    return [item.label for item in found.items]
+
+
+@pytest.mark.asyncio
+async def test_while_the_engine_is_away_the_open_text_answers(office: OpenOffice) -> None:
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        desk = Desk(place)
+        found = await desk.complete("a.py", "def known_here(argument):\n    return arg$0")
+        assert labels(found)[0] == "argument"
+        assert found.incomplete
+        assert "isinstance" in labels(await desk.complete("a.py", "isin$0"))
+        found = await desk.complete("a.py", "class C:\n    def method(self):\n        self.$0")
+        assert labels(found) == ["method"]
+
+
+@pytest.mark.asyncio
+async def test_behind_a_dot_there_are_members_only(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        found = await desk.complete("a.py", "import os\n\n\nclass CamelCase: pass\n\n\nos.$0")
+        assert "path" in labels(found) or found.incomplete
+        assert not {"CamelCase", "lambda", "import", "os"} & set(labels(found))
+        assert len(found.items) <= 100
+        assert (await desk.complete("a.py", "'text'.start$0")).items[0].label == "startswith"
+
+
+@pytest.mark.asyncio
+async def test_typing_on_asks_the_engine_no_more(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        assert "path" in labels(await desk.complete("a.py", "import os\nos.p$0"))
+        pid = desk.engine.ty.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)  # From here on it can say nothing.
+        try:
+            assert "path" in labels(await desk.complete("a.py", "import os\nos.pa$0"))
+            found = await desk.complete("a.py", "import os\nos.path$0")
+            assert labels(found)[0] == "path"
+            assert not found.incomplete
+            assert "environ" in labels(await desk.complete("a.py", "import os\nos.e$0"))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.asyncio
+async def test_a_change_elsewhere_is_seen(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        assert "path" in labels(await desk.complete("a.py", "import os as m\nm.pa$0"))
+        assert "path" not in labels(await desk.complete("a.py", "import re as m\nm.pa$0"))
+        assert "findall" in labels(await desk.complete("a.py", "import re as m\nm.finda$0"))
+
+
+@pytest.mark.asyncio
+async def test_a_killed_engine_makes_no_list_empty(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        assert labels(await desk.complete("a.py", "first_name = 1\nfirst$0"))[0] == "first_name"
+        pid = desk.engine.ty.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        assert labels(await desk.complete("a.py", "first_name = 1\nprint(first$0"))[0] == "first_name"
+        async with asyncio.timeout(60):
+            while desk.engine.ty.pid in (None, pid):
+                await desk.engine.ty.ready()
+        assert "startswith" in labels(await desk.complete("a.py", "'x'.starts$0"))
+
+
+@pytest.mark.asyncio
+async def test_a_newer_request_takes_the_place_of_an_older_one_of_the_same_document(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        text, position = place.at("import os\nos.$0")
+        place.open("a.py", text)
+        place.open("b.py", text)
+        first, second, other = (
+            asyncio.ensure_future(desk.completing.complete(place.uri(name), position))
+            for name in ("a.py", "a.py", "b.py")
+        )
+        await asyncio.wait([first, second, other])
+        assert isinstance(first.exception(), RequestSupersededError)
+        assert len(second.result().items) == len(other.result().items) == 100
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("source", ["# com$0ment", "def new_na$0", "x = 12$0", "import os as n$0"])
+async def test_where_nothing_fits_the_list_is_empty_and_complete(office: OpenOffice, source: str) -> None:
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        found = await Desk(place).complete("a.py", source)
+        assert (found.items, found.incomplete) == ((), False)
+
+
+@pytest.mark.asyncio
+async def test_places_outside_of_the_text_and_unknown_documents_are_no_mistake(office: OpenOffice) -> None:
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        desk = Desk(place)
+        place.open("a.py", "name = 1\n")
+        for position in (Position(99, 0), Position(0, 999), Position(2, 0)):
+            await desk.completing.complete(place.uri("a.py"), position)
+        assert (await desk.completing.complete(place.uri("missing.py"), Position(0, 0))).items == ()
+        place.open("", "def kept():\n    pass\n\nkep", uri="untitled:Untitled-1")
+        assert labels(await desk.completing.complete("untitled:Untitled-1", Position(3, 3)))[0] == "kept"
+
+
+@pytest.mark.asyncio
+async def test_what_is_shown_can_be_resolved_while_it_is_remembered(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        found = await desk.complete("a.py", "def documented():\n    '''What it does.'''\n\n\ndocumente$0")
+        # The engine's answer may come after the list; then it is there for the second look.
+        await asyncio.wait([reply for reply in [desk.completing.asked(place.uri("a.py"))] if reply is not None])
+        resolved = desk.completing.resolve(found.list_id, labels(found).index("documented"))
+        assert resolved is not None
+        assert resolved.documentation == "What it does."
+        assert desk.completing.resolve(found.list_id, 5000) is None
+        for _ in range(20):
+            await desk.complete("a.py", "documented = 1\ndocumente$0")
+        assert desk.completing.resolve(found.list_id, 0) is None
+
+
+def indexed(**files: str) -> IndexView:
+    """Return an index of modules, by name."""
+    table = SymbolTable("/elsewhere")
+    table.adopt(
+        Segment(
+            [
+                IndexedFile(number, 1, f"{name}.py", index_text(f"{name}.py", text).definitions)
+                for number, (name, text) in enumerate(files.items())
+            ]
+        )
+    )
+    return IndexView(parts=table.parts)
+
+
+@pytest.mark.asyncio
+async def test_a_name_of_another_module_comes_with_its_import(office: OpenOffice) -> None:
+    view = indexed(shapes="class CircleShape: pass\n\n\ndef _hidden_circle(): pass\n")
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        desk = Desk(place, view)
+        found = await desk.complete("a.py", "import os\n\nCircle$0")
+        assert labels(found) == ["CircleShape"]
+        assert found.items[0].import_from == "shapes"
+        resolved = desk.completing.resolve(found.list_id, 0)
+        assert resolved is not None
+        assert resolved.edits == ((Range(Position(1, 0), Position(1, 0)), "from shapes import CircleShape\n"),)
+        assert "CircleShape" not in labels(await desk.complete("a.py", "import os\n\nos.Circle$0"))
+
+
+@pytest.mark.asyncio
+async def test_the_range_replaces_the_whole_word(office: OpenOffice) -> None:
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        found = await Desk(place).complete("a.py", "argument = 1\nprint(argu$0ment)")
+        assert found.insert_range == Range(Position(1, 6), Position(1, 10))
+        assert found.replace_range == Range(Position(1, 6), Position(1, 14))
+
+
+@pytest.mark.asyncio
+async def test_an_engine_that_is_switched_off_is_ended(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        place.session.configure({"python": {"engines": ["index"]}}, whole=True)
+        async with asyncio.timeout(30):
+            while desk.engine.ty.state is not EngineState.OFF:  # noqa: ASYNC110 - its state has one listener, the room
+                await asyncio.sleep(0)
+        assert desk.engine.ty.pid is None

@@ -1,0 +1,145 @@
+"""Diagnostics end to end below the wire, with the real ruff."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from headway.features.analysis import Finding
+from headway.scheduler.model import JobState
+from headway.session.diagnosing import Diagnosing
+from headway.session.ports import InvalidArgumentError
+
+from .conftest import Office, OpenOffice
+
+
+class Board:
+    """Where findings are shown."""
+
+    def __init__(self, office: Office) -> None:
+        self.office = office
+        self.diagnosing = Diagnosing(office.session)
+        office.add(self.diagnosing)
+        self._news = asyncio.Event()
+        publish = office.client.publish
+
+        def publishing(uri: str, version: int | None, findings: list[Finding]) -> None:
+            publish(uri, version, findings)
+            self._news.set()
+
+        office.client.publish = publishing  # type: ignore[assignment,method-assign]
+
+    async def shows(self, name: str, fits: Callable[[int | None, list[str | None]], bool]) -> None:
+        """Wait until the last thing shown for a document fits."""
+        uri = self.office.uri(name)
+        async with asyncio.timeout(60):
+            while True:
+                shown = [(version, found) for where, version, found in self.office.client.published if where == uri]
+                if shown and fits(shown[-1][0], [finding.code for finding in shown[-1][1]]):
+                    return
+                self._news.clear()
+                await self._news.wait()
+
+
+@pytest.mark.asyncio
+async def test_findings_are_shown_with_their_version_and_go_when_they_are_mended(office: OpenOffice) -> None:
+    async with office() as place:
+        board = Board(place)
+        place.open("a.py", "unknown_name\n")
+        await place.start()
+        await board.shows("a.py", lambda version, codes: version == 1 and "F821" in codes)
+        place.set("a.py", "unknown_name = 1\n")
+        await board.shows("a.py", lambda version, codes: version == 2 and "F821" not in codes)
+
+
+@pytest.mark.asyncio
+async def test_an_older_version_is_never_shown_after_a_newer_one(office: OpenOffice) -> None:
+    async with office(settings={"diagnostics": {"debounceMs": 0}}) as place:
+        board = Board(place)
+        place.open("a.py", "x = 1\n")
+        await place.start()
+        for number in range(30):
+            place.set("a.py", "\n".join(f"name_{line}" for line in range(400 if number % 2 else 2)) + "\n")
+            await asyncio.sleep(0)
+        await board.shows("a.py", lambda version, codes: version == 31)
+        versions = [version for _, version, _ in place.client.published if version is not None]
+        assert versions == sorted(versions)
+
+
+@pytest.mark.asyncio
+async def test_a_closed_document_is_cleared(office: OpenOffice) -> None:
+    async with office() as place:
+        board = Board(place)
+        place.open("a.py", "unknown_name\n")
+        await place.start()
+        await board.shows("a.py", lambda version, codes: "F821" in codes)
+        place.session.close_document(place.uri("a.py"))
+        assert place.client.published[-1] == (place.uri("a.py"), None, [])
+
+
+@pytest.mark.asyncio
+async def test_switched_off_what_was_shown_is_cleared(office: OpenOffice) -> None:
+    async with office() as place:
+        board = Board(place)
+        place.open("a.py", "unknown_name\n")
+        await place.start()
+        await board.shows("a.py", lambda version, codes: "F821" in codes)
+        place.client.refresh_diagnostics = lambda: None  # type: ignore[method-assign]
+        place.session.configure({"diagnostics": {"enabled": False}}, whole=True)
+        await board.shows("a.py", lambda version, codes: version is None and codes == [])
+
+
+@pytest.mark.asyncio
+async def test_a_client_that_pulls_is_not_pushed_to(office: OpenOffice) -> None:
+    async with office() as place:
+        place.client.pulls_diagnostics = True
+        board = Board(place)
+        await place.start()
+        place.open("a.py", "unknown_name\n")
+        found = await board.diagnosing.pull(place.uri("a.py"))
+        assert "F821" in [finding.code for finding in found]
+        assert await board.diagnosing.pull(place.uri("missing.py")) == ()
+        place.session.close_document(place.uri("a.py"))
+        assert place.client.published == []
+
+
+@pytest.mark.asyncio
+async def test_the_workspace_is_analysed_file_by_file_or_in_part(office: OpenOffice) -> None:
+    async with office() as place:
+        board = Board(place)
+        (place.root / "ruff.toml").write_text("[lint]\nselect = ['F401']\n")
+        (place.root / "a.py").write_text("import json\nimport os\n")
+        (place.root / "sub").mkdir()
+        (place.root / "sub" / "b.py").write_text("import re\n")
+        place.session.job_sources["analysis"] = board.diagnosing
+        results = []
+        for arguments in ({}, {"paths": ["sub/**"]}):
+            submitted = place.session.submit("analysis", arguments)
+            outcome = await submitted.handle
+            assert outcome.state is JobState.COMPLETED
+            results.append(submitted.submission.result(outcome))
+        assert [(result or {})["diagnostics"] for result in results] == [3, 1]
+        assert (results[1] or {})["files"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_broken_configuration_fails_the_analysis_in_words(office: OpenOffice) -> None:
+    async with office() as place:
+        board = Board(place)
+        (place.root / "ruff.toml").write_text("[lint]\nselect = ['NOSUCH999']\n")
+        (place.root / "a.py").write_text("x = 1\n")
+        place.session.job_sources["analysis"] = board.diagnosing
+        outcome = await place.session.submit("analysis", {}).handle
+        assert outcome.state is JobState.FAILED
+        assert outcome.error is not None
+        assert "NOSUCH999" in outcome.error.message
+
+
+@pytest.mark.asyncio
+async def test_wrong_arguments_are_named(office: OpenOffice) -> None:
+    async with office() as place:
+        board = Board(place)
+        with pytest.raises(InvalidArgumentError, match="glob"):
+            board.diagnosing.submission({"glob": "x"}, title=None, priority=None)

@@ -1,0 +1,77 @@
+"""Test runs end to end below the wire, with the real pytest."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from headway.scheduler.model import JobState, Priority
+from headway.session.ports import InvalidArgumentError
+from headway.session.testing import Testing
+
+from .conftest import Office, OpenOffice
+
+HERE = {"tests": {"python": sys.executable, "args": ["-p", "no:cacheprovider"]}}
+
+
+async def run(office: Office, arguments: dict[str, Any]) -> tuple[JobState, dict[str, Any], str]:
+    """Return how a run ended, its result, and what its error says."""
+    office.session.job_sources["tests"] = Testing(office.session)
+    submitted = office.session.submit("tests", arguments)
+    outcome = await submitted.handle
+    result = dict(submitted.submission.result(outcome) or {})
+    return outcome.state, result, outcome.error.message if outcome.error is not None else ""
+
+
+@pytest.mark.asyncio
+async def test_failing_tests_are_a_result_and_no_failed_job(office: OpenOffice) -> None:
+    async with office(trusted=True, settings=HERE) as place:
+        (place.root / "test_a.py").write_text("def test_good(): pass\ndef test_bad(): assert 0\n")
+        state, result, _ = await run(place, {})
+        assert state is JobState.COMPLETED
+        assert (result["passed"], result["failed"]) == (1, 1)
+        state, result, _ = await run(place, {"targets": ["test_a.py::test_good"], "extraArgs": ["-q"]})
+        assert (result["passed"], result["failed"]) == (1, 0)
+
+
+@pytest.mark.asyncio
+async def test_an_untrusted_workspace_is_not_run_and_the_error_says_so(office: OpenOffice) -> None:
+    async with office(trusted=False, settings=HERE) as place:
+        (place.root / "conftest.py").write_text("open('ran', 'w').close()\n")
+        (place.root / "test_a.py").write_text("def test_good(): pass\n")
+        state, _, error = await run(place, {})
+        assert state is JobState.FAILED
+        assert "not trusted" in error
+        assert not (place.root / "ran").exists()
+
+
+@pytest.mark.asyncio
+async def test_a_run_that_cannot_begin_is_a_failed_job_with_the_reason(office: OpenOffice) -> None:
+    async with office(trusted=True, settings=HERE) as place:
+        (place.root / "conftest.py").write_text("raise RuntimeError('broken here')\n")
+        state, _, error = await run(place, {})
+        assert state is JobState.FAILED
+        assert "broken here" in error
+
+
+@pytest.mark.asyncio
+async def test_an_interpreter_that_is_not_there_is_said(office: OpenOffice) -> None:
+    async with office(trusted=True, settings={"tests": {"python": "/no/such/python"}}) as place:
+        state, _, error = await run(place, {})
+        assert state is JobState.FAILED
+        assert "/no/such/python" in error
+
+
+@pytest.mark.asyncio
+async def test_a_job_is_low_unless_asked_otherwise_and_wrong_arguments_are_named(office: OpenOffice) -> None:
+    async with office(trusted=True, settings=HERE) as place:
+        testing = Testing(place.session)
+        assert testing.submission({}, title=None, priority=None).job.priority is Priority.LOW
+        made = testing.submission({}, title="mine", priority=Priority.NORMAL).job
+        assert (made.title, made.priority) == ("mine", Priority.NORMAL)
+        with pytest.raises(InvalidArgumentError, match="target"):
+            testing.submission({"target": "x"}, title=None, priority=None)
+        with pytest.raises(InvalidArgumentError, match=r"targets\[0\]"):
+            testing.submission({"targets": [1]}, title=None, priority=None)
