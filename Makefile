@@ -58,6 +58,9 @@ format: $(VENV_READY)  ## lets ruff format and mend what it can
 bench: $(VENV_READY)  ## latencies, as ratios to this machine's speed; ARGS='completion'
 	$(BIN)/python -m tests.bench $(ARGS)
 
+soak: $(VENV_READY)  ## mixed load with random kills and cancels for MINUTES; fails on a leak or a loss
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
+
 simulate: $(VENV_READY)  ## virtual days of the scheduler beside simpler policies; ARGS='--cores 2 --hours 1'
 	$(BIN)/python -m headway.scheduler.simulator $(ARGS)
 

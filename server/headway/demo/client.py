@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from headway.demo.errors import NoAnswerError, RefusedError, ServerEndedError
 
@@ -85,7 +85,7 @@ class Client:
         self._reading = asyncio.create_task(self._read(), name="demo client reads")
 
     @classmethod
-    async def start(cls, argv: Sequence[str], *, root: Path, log: Path, env: Mapping[str, str] | None = None) -> Client:
+    async def start(cls, argv: Sequence[str], *, root: Path, log: Path, env: Mapping[str, str] | None = None) -> Self:
         """Start `argv` with its stderr in the file `log`.
 
         Raises:
