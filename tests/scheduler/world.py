@@ -24,7 +24,6 @@ from headway.scheduler.model import (
     Step,
     StepKind,
     Task,
-    TaskState,
 )
 from headway.scheduler.stimuli import (
     AbandonRun,
@@ -306,16 +305,3 @@ def steps(
 
 def job(*tasks: Task, priority: Priority = Priority.NORMAL, title: str = "job", **more: Any) -> Job:
     return Job(type="t", title=title, tasks=tasks, priority=priority, **more)
-
-
-STATES_AFTER: dict[TaskState, set[TaskState]] = {
-    TaskState.PENDING: {TaskState.READY, TaskState.CANCELLED, TaskState.SKIPPED, TaskState.FAILED},
-    TaskState.READY: {TaskState.RUNNING, TaskState.CANCELLED, TaskState.SKIPPED, TaskState.FAILED, TaskState.COMPLETED},
-    TaskState.RUNNING: {
-        TaskState.READY,
-        TaskState.COMPLETED,
-        TaskState.FAILED,
-        TaskState.CANCELLED,
-        TaskState.SKIPPED,
-    },
-}
