@@ -24,8 +24,10 @@ from headway.lsp.queue_state import QueueStateReporter
 from headway.lsp.search_requests import SearchRequests
 from headway.lsp.workspace_sync import WorkspaceSync
 from headway.scheduler import Scheduler
+from headway.scheduler.history import History
+from headway.scheduler.remembered import HistoryProblem
 from headway.session.limits import scheduler_config
-from headway.session.ports import Room, SessionContext
+from headway.session.ports import MessageLevel, Room, SessionContext
 from headway.session.rooms import build_rooms
 from headway.session.session import Session
 from headway.settings import Settings, read
@@ -56,7 +58,8 @@ class Assembly:
         self._tasks = tasks
         self._capabilities = capabilities
         self._client = Client(connection, capabilities, converter)
-        self._scheduler = Scheduler(scheduler_config(settings.scheduler))
+        history = History(options.cache_dir / "history.sqlite3", on_problem=self._history_problem)
+        self._scheduler = Scheduler(scheduler_config(settings.scheduler), history=history)
         self._session = Session(
             scheduler=self._scheduler, client=self._client, options=options, on_trouble=self._trouble_changed
         )
@@ -125,6 +128,10 @@ class Assembly:
 
     def _trouble_changed(self) -> None:
         self._queue_state.poke()
+
+    def _history_problem(self, problem: HistoryProblem) -> None:
+        # It costs the past, not the present: worth a word, but the server is not degraded by it.
+        self._client.show(MessageLevel.WARNING, problem.message)
 
     def _pull_settings(self) -> bool:
         if not self._capabilities.configuration:
