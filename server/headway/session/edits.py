@@ -6,12 +6,12 @@ A newer text of a document takes the place of an older one that is still waiting
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
 from headway.scheduler.model import Job, Priority
 from headway.session.folder_index import FolderIndex
-from headway.session.folder_jobs import asking
 from headway.session.ports import SessionContext
 from headway.workspace import indexer
 from headway.workspace.documents import Document
@@ -32,6 +32,7 @@ class Edits:
     def __init__(self, context: SessionContext, folder_of: Callable[[str], FolderIndex | None]) -> None:
         self._context = context
         self._folder_of = folder_of
+        self._numbers = itertools.count(1)
         self._waiting: dict[str, tuple[float, asyncio.TimerHandle]] = {}  # by identity: first edit, and when to index
 
     def edited(self, document: Document, *, at_once: bool = False) -> None:
@@ -82,7 +83,8 @@ class Edits:
         call: tuple[Any, ...] = (indexer.index_open_text, spec, inner, document.text, document.language)
         if len(document.content) > spec.options.read.max_bytes:
             call = (indexer.skip_files, spec, inner, "tooLarge")
-        task, _ = asking(f"index {inner} as it is edited", *call, take=lambda value: folder.took_text(inner, value))
+        name = f"index {folder.name}/{inner} as edited, {next(self._numbers)}"
+        task, _ = folder.answers.asking(name, *call, take=lambda value: folder.took_text(inner, value))
         self._context.scheduler.submit(
             Job(
                 type="index",

@@ -16,6 +16,7 @@ from typing import Final
 
 from headway.scheduler.model import Job, JobOutcome, JobState, Priority, Task
 from headway.session import folder_jobs
+from headway.session.answers import Answers
 from headway.session.disk_changes import DiskChanges
 from headway.session.folder_contents import FolderContents
 from headway.session.ports import Folder, SessionContext
@@ -43,7 +44,7 @@ class FolderIndex:
     """See the module. It is the `Owner` of its jobs.
 
     Args:
-        folder: As the client named it.
+        folder: As the client named it; `name` is the same, or something longer where two have one name.
         root: Its absolute path.
         options: What is left out.
         changed: Called when symbols, state or figures have changed.
@@ -53,16 +54,20 @@ class FolderIndex:
     def __init__(
         self,
         context: SessionContext,
+        answers: Answers,
         folder: Folder,
+        name: str,
         root: str,
         options: listing.ListingOptions,
         changed: Callable[[], None],
         index_document: Callable[[Document, str], None],
     ) -> None:
+        self.answers = answers
         self.folder = folder
+        self.name = name
         self.root = root
         self.contents = FolderContents(root)
-        self.setbacks = Setbacks(folder.name, changed, self._next)
+        self.setbacks = Setbacks(name, changed, self._next)
         self._context = context
         self._options = options
         self._changed = changed
@@ -86,8 +91,8 @@ class FolderIndex:
 
     @property
     def title(self) -> str:
-        """What the job is called that brings this folder's index up to date."""
-        return f"Index {self.folder.name}"
+        """What the job is called that brings the index up to date."""
+        return f"Index {self.name}"
 
     @property
     def is_complete(self) -> bool:
@@ -103,11 +108,6 @@ class FolderIndex:
         if self.is_complete:
             return 1.0
         return self.contents.share_done if self._listed else 0.0
-
-    @property
-    def database(self) -> str | None:
-        """Path of the index, once it is there."""
-        return self.spec.database if self.spec is not None else None
 
     # ---- what happens to it -----------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class FolderIndex:
         if self._busy or self._closed or self.setbacks.is_off or self.setbacks.holds:
             return
         spec = self.spec
-        name = self.folder.name
+        name = self.name
         if spec is None and not self._stopped:
             source = folder_jobs.opening(self, str(self._context.cache_dir), self.root, name)
             self._submit(source, f"Open the index of {name}", Priority.NORMAL)
@@ -185,7 +185,7 @@ class FolderIndex:
             self._submit(folder_jobs.clearing(self, spec, name), f"Clear the index of {name}", Priority.NORMAL)
         elif not self._loaded:
             self._loaded = self._scan_wanted = True
-            source = folder_jobs.loading(self, spec, repacked=False)
+            source = folder_jobs.loading(self, spec, name, repacked=False)
             self._submit(source, f"Load the index of {name}", Priority.NORMAL)
         elif self._stopped:
             return
@@ -195,7 +195,7 @@ class FolderIndex:
         elif self._scan_wanted or (self._suspects and not self._changes):
             self._submit(self._scanning(spec), f"List {name}", Priority.BATCH)
         elif self.contents.table.segment_count > _MOST_SEGMENTS and not self._changes:
-            source = folder_jobs.loading(self, spec, repacked=True)
+            source = folder_jobs.loading(self, spec, name, repacked=True)
             self._submit(source, f"Pack the index of {name}", Priority.BATCH)
         elif self._changes.is_due:
             self._look_at(spec, self._changes.take())
@@ -207,8 +207,8 @@ class FolderIndex:
         if len(paths) > MANY_PATHS or "" in paths:
             self.rescan([inner for inner in paths if inner])
         elif paths:
-            source = folder_jobs.refreshing(self, spec, paths, lambda busy: self._not_refreshed(paths, busy))
-            self._submit(source, f"Index changes in {self.folder.name}", Priority.BATCH)
+            source = folder_jobs.refreshing(self, spec, self.name, paths, lambda busy: self._not_refreshed(paths, busy))
+            self._submit(source, f"Index changes in {self.name}", Priority.BATCH)
         else:
             self._next()
 
@@ -251,7 +251,7 @@ class FolderIndex:
         return folder_jobs.scanning(
             self,
             spec,
-            self.folder.name,
+            self.name,
             [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None],
             self._open_paths,
             tuple(suspects),
@@ -260,7 +260,7 @@ class FolderIndex:
         )
 
     def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
-        return folder_jobs.working(self, spec, plan, _BUSY_DELAYS_S, lambda: self.spec is spec)
+        return folder_jobs.working(self, spec, self.name, plan, _BUSY_DELAYS_S, lambda: self.spec is spec)
 
     async def run_now(self, globs: Sequence[str]) -> AsyncIterator[Task]:
         """Give the tasks of one comparison with the disk and of what follows from it, for a job that was asked for.
@@ -321,7 +321,7 @@ class FolderIndex:
         if plan is None:
             self._scan_wanted = True
             self._suspects.update(suspects)
-            self._try_again(f"{self.folder.name} could not be listed; the log says why. Index it again, or restart.")
+            self._try_again(f"{self.name} could not be listed; the log says why. Index it again, or restart.")
             return
         self.setbacks.succeeded()
         self._listed = True
@@ -348,7 +348,7 @@ class FolderIndex:
         return self.contents.table.to_be_packed()
 
     def left_out(self, path: str) -> None:
-        _log.warning("%s in %s could not be indexed and is left out until it changes", path, self.folder.name)
+        _log.warning("%s in %s could not be indexed and is left out until it changes", path, self.name)
 
     def waits(self, reason: str) -> None:
         self.setbacks.waits(reason)

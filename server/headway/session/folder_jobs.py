@@ -6,13 +6,12 @@ that fails, is too slow, or whose process dies has no value; the source decides 
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from headway.scheduler import current_step
-from headway.scheduler.model import OnStepFailure, Requirement, Step, StepKind, Task
+from headway.scheduler.model import StepKind, Task
+from headway.session.answers import Answers
 from headway.session.git_lists import git_lists
 from headway.session.index_work import Work, WorkList, work_of
 from headway.workspace import indexer, planning
@@ -23,14 +22,14 @@ from headway.workspace.planning import Plan
 from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
 
-_COST: Final = Requirement(cpu_cores=1.0, memory_mb=300)
-_LIGHT: Final = Requirement(cpu_cores=0.1, memory_mb=16)
-_STEP_LIMIT_S: Final = 60.0
 _LOADED_SYMBOLS: Final = 20_000
 
 
 class Owner(Protocol):
     """Who is told what came of the tasks; on the loop."""
+
+    @property
+    def answers(self) -> Answers: ...
 
     def placed(self, placed: Placed | None) -> None:
         """The index has a place; None: it could not be opened."""
@@ -63,49 +62,20 @@ class Owner(Protocol):
         """The index cannot be used as it is."""
 
 
-def asking(
-    name: str,
-    call: Callable[..., Any],
-    *args: Any,
-    kind: StepKind = StepKind.PROCESS,
-    take: Callable[[Any], None] | None = None,
-    weight: float = 0.0,
-) -> tuple[Task, asyncio.Future[Any]]:
-    """Return a task and the future of what its call gives: None where it failed, was too slow, or its process died.
-
-    `take` is called with the same, on the loop.
-    """
-    answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    def adopt() -> None:
-        value = current_step().previous.get("work")
-        if take is not None:
-            take(value)
-        if not answer.done():
-            answer.set_result(value)
-
-    work = Step(name="work", call=call, args=args, kind=kind, timeout_s=_STEP_LIMIT_S, on_failure=OnStepFailure.SKIP)
-    task = Task(
-        name=name,
-        steps=(work, Step(name="adopt", call=adopt, kind=StepKind.SYNC)),
-        requirement=_COST if kind is StepKind.PROCESS else _LIGHT,
-        weight=weight,
-    )
-    return task, answer
-
-
 async def opening(owner: Owner, cache_dir: str, root: str, name: str) -> AsyncIterator[Task]:
     """Find a place for the index."""
-    task, answer = asking(f"open the index of {name}", indexer.open_place, cache_dir, root)
+    task, answer = owner.answers.asking(f"open the index of {name}", indexer.open_place, cache_dir, root)
     yield task
     owner.placed(await answer)
 
 
-async def loading(owner: Owner, spec: FolderSpec, *, repacked: bool) -> AsyncIterator[Task]:
+async def loading(owner: Owner, spec: FolderSpec, name: str, *, repacked: bool) -> AsyncIterator[Task]:
     """Load what is stored, part by part."""
     after = 0
     while True:
-        task, answer = asking(f"load the index from {after}", indexer.load, spec, after, _LOADED_SYMBOLS)
+        task, answer = owner.answers.asking(
+            f"load the index of {name} from {after}", indexer.load, spec, after, _LOADED_SYMBOLS
+        )
         yield task
         loaded: Loaded | None = await answer
         if loaded is None or loaded.trouble is not None:
@@ -116,7 +86,7 @@ async def loading(owner: Owner, spec: FolderSpec, *, repacked: bool) -> AsyncIte
             break
         owner.loaded(Segment.unpack(loaded.segment), repacked=repacked)
         after = loaded.last_file_id
-    task, answer = asking("measure the index", indexer.measure, spec)
+    task, answer = owner.answers.asking(f"measure the index of {name}", indexer.measure, spec)
     yield task
     stats: StoreStats | None = await answer
     if stats is not None:
@@ -125,7 +95,7 @@ async def loading(owner: Owner, spec: FolderSpec, *, repacked: bool) -> AsyncIte
 
 async def clearing(owner: Owner, spec: FolderSpec, name: str) -> AsyncIterator[Task]:
     """Throw the stored index away."""
-    task, answer = asking(f"clear the index of {name}", indexer.clear, spec)
+    task, answer = owner.answers.asking(f"clear the index of {name}", indexer.clear, spec)
     yield task
     trouble: Trouble | None = await answer
     owner.cleared()
@@ -145,11 +115,13 @@ async def scanning(
     thorough: bool = False,
 ) -> AsyncIterator[Task]:
     """List the folder and compare it with the index; see `planning.plan`."""
-    task, answer = asking(f"list {name}", git_lists, spec.root, folders, kind=StepKind.ASYNC)
+    task, answer = owner.answers.asking(f"list {name}", git_lists, spec.root, folders, kind=StepKind.ASYNC)
     yield task
     lists = await answer
     compare = functools.partial(planning.plan, thorough=thorough)
-    task, answer = asking(f"compare {name}", compare, spec, lists, tuple(opened()), tuple(suspects), tuple(globs))
+    task, answer = owner.answers.asking(
+        f"compare {name}", compare, spec, lists, tuple(opened()), tuple(suspects), tuple(globs)
+    )
     yield task
     plan: Plan | None = await answer
     if plan is not None and plan.trouble is not None:
@@ -159,7 +131,12 @@ async def scanning(
 
 
 async def working(
-    owner: Owner, spec: FolderSpec, plan: Plan, delays_s: Sequence[float], is_current: Callable[[], bool]
+    owner: Owner,
+    spec: FolderSpec,
+    name: str,
+    plan: Plan,
+    delays_s: Sequence[float],
+    is_current: Callable[[], bool],
 ) -> AsyncIterator[Task]:
     """Bring the index up to date, as planned.
 
@@ -167,15 +144,15 @@ async def working(
         delays_s: How long to wait where somebody else holds the lock, longer each time.
         is_current: Whether the index is still the one that was planned for.
     """
-    work = WorkList(work_of(plan))
+    work = WorkList(work_of(plan, name))
     packs = 0
     while (item := await work.take()) is not None and is_current():
         take = functools.partial(_took, owner, work, delays_s, item)
-        task, _ = asking(item.name, item.call, spec, *item.args, take=take, weight=len(item.paths))
+        task, _ = owner.answers.asking(item.name, item.call, spec, *item.args, take=take, weight=len(item.paths))
         yield task
         if file_ids := owner.to_be_packed():
             packs += 1
-            task, answer = asking(f"pack the index, {packs}", indexer.pack, spec, file_ids)
+            task, answer = owner.answers.asking(f"pack the index of {name}, {packs}", indexer.pack, spec, file_ids)
             yield task
             packed: Loaded | None = await answer
             if packed is not None and packed.segment is not None:
@@ -197,20 +174,20 @@ def _took(owner: Owner, work: WorkList, delays_s: Sequence[float], item: Work, v
         owner.indexed(item.paths, value)
 
 
-def about(paths: Sequence[str]) -> str:
-    """Return how a person would name some files."""
-    return f"index {paths[0]}" + (f" (+{len(paths) - 1})" if len(paths) > 1 else "")
+def about(name: str, paths: Sequence[str]) -> str:
+    """Return how a person would name some files of a folder."""
+    return f"look at {name}/{paths[0]}" + (f" (+{len(paths) - 1})" if len(paths) > 1 else "")
 
 
 async def refreshing(
-    owner: Owner, spec: FolderSpec, paths: Sequence[str], failed: Callable[[bool], None]
+    owner: Owner, spec: FolderSpec, name: str, paths: Sequence[str], failed: Callable[[bool], None]
 ) -> AsyncIterator[Task]:
     """Look again at some paths of which something was said.
 
     Args:
         failed: Called where that could not be done, with whether it is only that somebody else holds the lock.
     """
-    task, answer = asking(about(paths), indexer.index_known_files, spec, "\0".join(paths))
+    task, answer = owner.answers.asking(about(name, paths), indexer.index_known_files, spec, "\0".join(paths))
     yield task
     value: Indexed | None = await answer
     if value is None or value.trouble == "busy":

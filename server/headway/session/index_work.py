@@ -22,6 +22,7 @@ class Work:
     """A piece of work on some files: `call(spec, *args)`."""
 
     verb: str
+    folder: str
     call: Callable[..., Any]
     batch: str  # paths joined by NUL
     more_args: tuple[Any, ...] = ()
@@ -42,13 +43,15 @@ class Work:
         first, *rest = self.paths
         more = f" (+{len(rest)})" if rest else ""
         again = f", try {self.tries + self.delays + 1}" if self.tries or self.delays else ""
-        return f"{self.verb} {first}{more}{again}"
+        return f"{self.verb} {self.folder}/{first}{more}{again}"
 
 
-def work_of(plan: Plan) -> Iterable[Work]:
-    """Return the pieces of a plan; what is gone is forgotten first."""
-    yield from (Work(verb="forget", call=indexer.forget_files, batch=batch) for batch in plan.forget)
-    yield from (Work(verb="index", call=indexer.index_files, batch=batch) for batch in plan.batches)
+def work_of(plan: Plan, folder: str) -> Iterable[Work]:
+    """Return the pieces of a folder's plan; what is gone is forgotten first."""
+    for batch in plan.forget:
+        yield Work(verb="forget", folder=folder, call=indexer.forget_files, batch=batch)
+    for batch in plan.batches:
+        yield Work(verb="index", folder=folder, call=indexer.index_files, batch=batch)
 
 
 class WorkList:
@@ -89,7 +92,7 @@ class WorkList:
         else:
             given_up = work.paths
             self._waiting.append(
-                Work(verb="leave out", call=indexer.skip_files, batch=work.batch, more_args=("failed",))
+                replace(work, verb="leave out", call=indexer.skip_files, more_args=("failed",), tries=0)
             )
         self._back()
         return given_up

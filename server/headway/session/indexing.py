@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from headway.scheduler.model import Job, JobOutcome, Priority, Task
+from headway.session.answers import Answers
 from headway.session.arguments import Arguments
 from headway.session.edits import Edits
 from headway.session.folder_index import FolderIndex
@@ -43,12 +45,14 @@ class Indexing(Room):
         self._edits = Edits(context, self._folder_of)
         self._rescan_timer: asyncio.TimerHandle | None = None
         self._started = False
+        self._answers: Answers | None = None
         self._view: IndexView | None = None
 
     # ---- life -------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         self._started = True
+        self._answers = Answers(self.context.scheduler)
         self.folders_changed()
         self._arm_rescan()
 
@@ -60,15 +64,18 @@ class Indexing(Room):
         for folder in self._folders.values():
             folder.close()
         self._folders.clear()
+        if self._answers is not None:
+            self._answers.close()
 
     def settings_changed(self, previous: Settings) -> None:
         if self.context.settings.index != previous.index:
             self.folders_changed()
 
     def folders_changed(self) -> None:
-        if not self._started:
+        if not self._started or self._answers is None:
             return
         wanted = self._wanted()
+        names = Counter(folder.name for folder in wanted.values())
         for root in [root for root in self._folders if root not in wanted]:
             self._folders.pop(root).close()
         for root, folder in wanted.items():
@@ -77,7 +84,10 @@ class Indexing(Room):
             if known is not None:
                 known.configure(options)
             else:
-                made = FolderIndex(self.context, folder, root, options, self._changed, self._edits.index)
+                name = folder.name if names[folder.name] == 1 else root
+                made = FolderIndex(
+                    self.context, self._answers, folder, name, root, options, self._changed, self._edits.index
+                )
                 self._folders[root] = made
                 made.rescan()
         self._changed()
@@ -146,7 +156,7 @@ class Indexing(Room):
     @property
     def databases(self) -> Mapping[str, str]:
         """The path of the index of each root that has one by now."""
-        return {folder.root: folder.database for folder in self._folders.values() if folder.database is not None}
+        return {folder.root: folder.spec.database for folder in self._folders.values() if folder.spec is not None}
 
     @property
     def state(self) -> IndexState:

@@ -1,0 +1,70 @@
+"""Results of tasks in jobs that are fed bit by bit, with a real scheduler and real worker processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from typing import Any
+
+from headway.scheduler import Job, Scheduler
+from headway.scheduler.model import JobState, Task
+from headway.session.answers import Answers
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def fail(number: int) -> int:
+    raise LookupError(number)
+
+
+def die(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+async def answered(*calls: Any) -> list[Any]:
+    """Run a task for each call in one job, one after another; what came back."""
+    found: list[Any] = []
+    async with Scheduler() as scheduler:
+        answers = Answers(scheduler)
+
+        async def tasks() -> AsyncIterator[Task]:
+            for number, call in enumerate(calls):
+                task, answer = answers.asking(f"{call.__name__} {number}", call, number)
+                yield task
+                found.append(await answer)
+
+        outcome = await scheduler.submit(Job(type="index", title="t", tasks=tasks()))
+        assert outcome.state is JobState.COMPLETED
+        # What the scheduler remembers of the tasks holds nothing any more.
+        assert all(o.value is None or o.value.take() is None for o in outcome.results.values())
+        answers.close()
+    return found
+
+
+def test_results_come_in_their_turn_and_are_not_kept() -> None:
+    assert asyncio.run(answered(double, double, double)) == [0, 2, 4]
+
+
+def test_a_failure_and_a_death_are_no_result_and_do_not_end_the_job() -> None:
+    assert asyncio.run(answered(fail, double, die, double)) == [None, 2, None, 6]
+
+
+def test_a_cancelled_task_calls_nobody() -> None:
+    async def scenario() -> None:
+        async with Scheduler() as scheduler:
+            answers = Answers(scheduler)
+            taken: list[Any] = []
+            task, answer = answers.asking("double", double, 1, take=taken.append)
+            handle = scheduler.submit(Job(type="index", title="t", tasks=(task,)))
+            handle.cancel("not wanted")
+            assert (await handle).state is JobState.CANCELLED
+            assert taken == []
+            assert not answer.done()
+            answers.close()
+
+    asyncio.run(scenario())
