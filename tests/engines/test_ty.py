@@ -62,6 +62,16 @@ async def test_unsaved_text_of_another_module_counts(desk: Desk, running: Runnin
 
 
 @pytest.mark.asyncio
+async def test_what_a_function_without_annotations_returns_is_known(desk: Desk, running: Running) -> None:
+    (desk.root / "shapes.py").write_text(
+        "class Shape:\n    def area(self): pass\n\n\ndef make(x=None):\n    return Shape()\n"
+    )
+    engine = TyEngine(lambda: desk.open)
+    async with running(engine, desk.launch_ty()):
+        assert "area" in await labels(engine, desk, "main.py", "from shapes import make\nmade = make()\nmade.$0")
+
+
+@pytest.mark.asyncio
 async def test_documentation_is_decoded_only_when_it_is_looked_at(desk: Desk, running: Running) -> None:
     engine = TyEngine(lambda: desk.open)
     async with running(engine, desk.launch_ty()):

@@ -123,13 +123,16 @@ def launch(
         python: The prefix of the environment whose packages it reads.
         parallelism: The most threads that it computes with; None means as many as there are cores.
     """
+    # Much Python has no annotations: what such a function returns is inferred from its body.
+    configuration: dict[str, Any] = {"analysis": {"return-type-inference": "always"}}
+    if python is not None:
+        configuration["environment"] = {"python": python}
     options: dict[str, Any] = {
         "completions": {"autoImport": False},
         "diagnosticMode": "off",
         "untrustedWorkspace": True,
+        "configuration": configuration,
     }
-    if python is not None:
-        options["configuration"] = {"environment": {"python": python}}
     variables = {**env, "TY_LOG": "warn"}
     if parallelism is not None:
         variables["TY_MAX_PARALLELISM"] = str(parallelism)
