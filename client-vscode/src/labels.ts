@@ -139,6 +139,12 @@ export function stateText(input: StatusInput, t: Translate): string {
   }
 }
 
+/** The state with the product's name before it, unless it says the name itself. */
+export function titledState(input: StatusInput, t: Translate): string {
+  const state = stateText(input, t);
+  return state.includes("Headway") ? state : `Headway: ${state}`;
+}
+
 /** Why background work rests. */
 export function pauseText(reason: PauseReason | null, t: Translate): string {
   switch (reason) {

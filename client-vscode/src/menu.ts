@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import { carryOut } from "./announcements";
 import type { Context } from "./context";
-import { look, stateText, type StatusInput } from "./labels";
+import { look, titledState, type StatusInput } from "./labels";
 import { remedies, remedyText } from "./problems";
 
 interface Choice extends vscode.QuickPickItem {
@@ -12,9 +12,8 @@ interface Choice extends vscode.QuickPickItem {
 export async function showMenu(context: Context): Promise<void> {
   const { phase, queue, alerts } = context.server;
   const input: StatusInput = { phase, queue, alerts, trusted: vscode.workspace.isTrusted };
-  const state = stateText(input, vscode.l10n.t);
   const picked = await vscode.window.showQuickPick<Choice>(choices(context, input), {
-    title: state.includes("Headway") ? state : `Headway: ${state}`,
+    title: titledState(input, vscode.l10n.t),
     placeHolder: vscode.l10n.t("What Headway should do"),
   });
   await picked?.run?.();

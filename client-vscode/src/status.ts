@@ -1,7 +1,7 @@
 // Status bar: what the server does, how many tasks run and wait. Fed by the phase and by `headway/queueState`.
 import * as vscode from "vscode";
 import type { Context } from "./context";
-import { look, stateText, statusText, tooltip, TOOLTIP_COMMANDS, type Look, type StatusInput } from "./labels";
+import { look, statusText, titledState, tooltip, TOOLTIP_COMMANDS, type Look, type StatusInput } from "./labels";
 import { Pacer, STATUS_PACE, SYSTEM_TIMER } from "./pacing";
 
 interface Face {
@@ -52,7 +52,7 @@ function faceOf(input: StatusInput): Face {
     look: look(input),
     text: statusText(input),
     tooltip: tooltip(input, vscode.l10n.t),
-    spoken: `Headway: ${stateText(input, vscode.l10n.t)}`,
+    spoken: titledState(input, vscode.l10n.t),
   };
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bar, compact, escaped, look, padded, stateText, statusText, tooltip, TOOLTIP_COMMANDS, type StatusInput } from "../src/labels";
+import { bar, compact, escaped, look, padded, stateText, statusText, titledState, tooltip, TOOLTIP_COMMANDS, type StatusInput } from "../src/labels";
 import type { Phase, Problem } from "../src/phase";
 import type { QueueState } from "../src/protocol";
 import { english } from "./words";
@@ -116,6 +116,11 @@ test("warnings are shown, but not all of many", () => {
   const text = tooltip({ ...running(BUSY), alerts: ["140 BATCH tasks wait", "b", "c", "d", "e"] }, english);
   assert.match(text, /\$\(bell\) 140 BATCH tasks wait/);
   assert.match(text, /and 2 more warnings/);
+});
+
+test("the product's name is said once", () => {
+  assert.equal(titledState(running(IDLE), english), "Headway: Idle");
+  assert.equal(titledState(inPhase({ kind: "failed", problem: NO_PYTHON }), english).match(/Headway/g)?.length, 1);
 });
 
 test("a pause says why", () => {

@@ -48,14 +48,15 @@ const QUIET: Readonly<Record<string, unknown>> = {
 };
 
 export interface StartOptions {
-  readonly vsix?: string;
+  /** Packages to install. */
+  readonly vsix?: readonly string[];
   readonly workspace: string;
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
   /** Leaves Workspace Trust on, as a person has it. */
   readonly trust?: boolean;
-  /** The display language, for example zh-cn. */
-  readonly locale?: string;
+  /** The display language, for example zh-cn. Extensions speak it; the editor itself stays English without its pack. */
+  readonly language?: string;
   /** Global storage of extensions to start with, as an earlier run left it. */
   readonly storage?: string;
 }
@@ -108,8 +109,8 @@ export class Editor {
     try {
       const env = prepare(folder, options);
       const base = [ENTRY, "--config", "/dev/null", "--user-data-dir", join(folder, "user-data"), "--extensions-dir", join(folder, "extensions")];
-      if (options.vsix !== undefined) {
-        const done = await promisify(execFile)(NODE, [...base, "--install-extension", resolve(options.vsix), "--force"], { env });
+      for (const vsix of options.vsix ?? []) {
+        const done = await promisify(execFile)(NODE, [...base, "--install-extension", resolve(vsix), "--force"], { env });
         if (!/successfully installed/i.test(done.stdout + done.stderr)) {
           throw new Error(`the package was not installed: ${done.stdout}${done.stderr}`);
         }
@@ -118,9 +119,6 @@ export class Editor {
       const url = `http://127.0.0.1:${String(port)}`;
       const args = ["--auth", "none", "--bind-addr", `127.0.0.1:${String(port)}`, "--disable-telemetry", "--disable-update-check"];
       args.push("--disable-getting-started-override", ...(options.trust === true ? [] : ["--disable-workspace-trust"]));
-      if (options.locale !== undefined) {
-        args.push("--locale", options.locale);
-      }
       const server = spawn(NODE, [...base, ...args], { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
       started.server = server;
       const said: string[] = [];
@@ -133,11 +131,15 @@ export class Editor {
         headless: true,
         args: BROWSER_FLAGS,
         viewport: { width: 1280, height: 800 },
+        locale: options.language ?? "en-US",
         env: { ...env, HOME: join(folder, "home") },
       });
       started.browser = browser;
       const page = browser.pages()[0] ?? (await browser.newPage());
       page.setDefaultTimeout(30_000);
+      if (options.language !== undefined) {
+        await page.addInitScript((language) => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: language }), options.language);
+      }
       await page.goto(`${url}/?folder=${encodeURIComponent(resolve(options.workspace))}`, { timeout: 120_000 });
       await page.waitForSelector(".monaco-workbench .part.statusbar .statusbar-item", { timeout: 120_000 });
       await page.waitForSelector(".explorer-folders-view .monaco-list-row, .monaco-workbench .part.editor", { timeout: 60_000 });

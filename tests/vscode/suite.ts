@@ -62,7 +62,7 @@ async function scenario(name: string, options: StartOptions, run: (scenario: Sce
   const current = new Scenario(name);
   const before = Date.now();
   try {
-    current.editor = await Editor.start({ vsix: VSIX, ...options });
+    current.editor = await Editor.start({ vsix: [VSIX], ...options });
   } catch (error) {
     count.failed += 1;
     console.log(`FAIL  the editor starts: ${chain(error)}`);
@@ -113,6 +113,7 @@ async function main(): Promise<void> {
   await firstDay();
   await withoutPython();
   await restricted();
+  await inChinese();
 }
 
 /** A large workspace on a machine that has never seen Headway. */
@@ -319,6 +320,25 @@ async function restricted(): Promise<void> {
       await now.shot("trusted");
       assert.match(editor.log(), /the workspace is trusted now/);
       await eventually(() => existsSync(mark), "the workspace's interpreter, which counts now", 60_000);
+    });
+  });
+}
+
+/** What a person sees whose editor speaks Simplified Chinese. */
+async function inChinese(): Promise<void> {
+  const workspace = join(TOP, "chinese");
+  largeWorkspace(workspace, 3);
+  const storage = existsSync(STORAGE) ? { storage: STORAGE } : {};
+  await scenario("in Chinese", { workspace, language: "zh-cn", settings: UNHURRIED, ...storage }, async (now) => {
+    await now.check("status, tooltip and menu speak Chinese", async (editor) => {
+      await editor.status(/空闲/, 120_000);
+      const tooltip = await editor.statusTooltip();
+      assert.match(tooltip, /批量 · 索引、分析/);
+      await now.shot("chinese-tooltip");
+      const rows = await editor.openStatusMenu();
+      assert.ok(rows.some((row) => row.includes("暂停后台任务")), rows.join());
+      await now.shot("chinese-menu");
+      await editor.press("Escape");
     });
   });
 }
