@@ -7,6 +7,7 @@ that a start needs; what comes meanwhile waits in line.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 import logging
 import os
@@ -65,8 +66,12 @@ class Server:
 
     async def run(self) -> int:
         """Serve until the end, whichever it is, and return the exit code."""
-        for signum, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)):
-            self._loop.add_signal_handler(signum, self._end, code, f"signal {signum}")
+        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+            signum = getattr(signal, name, None)
+            # Where the loop takes no signals (Windows), they end the process as they always do.
+            with contextlib.suppress(NotImplementedError):
+                if signum is not None:
+                    self._loop.add_signal_handler(signum, self._end, 128 + signum, name)
         self._inbox.start()
         code = await self._ended
         _last_resort(code)
