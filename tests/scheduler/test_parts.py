@@ -192,9 +192,10 @@ def test_slots_are_counted_where_there_are_any() -> None:
 
 def test_shapes_are_shared_and_forgotten_in_time() -> None:
     shapes = Shapes()
-    assert shapes.of(Requirement()) is shapes.of(Requirement())
+    assert shapes.find(Requirement()) is None
+    assert shapes.add(Requirement()) is shapes.find(Requirement())
     for n in range(5000):
-        shapes.of(Requirement(memory_mb=n))
+        shapes.add(Requirement(memory_mb=n))
     assert len(shapes._known) < 5000
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
 
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.errors import DuplicateTaskError, ImpossibleRequirementError, InvalidJobError, SchedulerError
-from headway.scheduler.graph import check_task, checked_order, inherited
+from headway.scheduler.graph import check_requirement, check_task, checked_order, inherited
 from headway.scheduler.model import Job, Priority, StepKind, Task, TaskState
 from headway.scheduler.records import JobRecord, TaskRecord, pool_of
 from headway.scheduler.resources import Quota, Shape, Shapes, Slots
@@ -63,7 +63,7 @@ class JobBook:
         record = JobRecord(job, job_id, job.priority, now_s)
         record.index = self._next_job
         tasks = job.tasks
-        if isinstance(tasks, Sequence):
+        if type(tasks) is tuple or isinstance(tasks, Sequence):  # asking for the tuple first costs next to nothing
             self._make_tasks(record, tasks)
         elif isinstance(tasks, AsyncIterator):
             if job.window < 1:
@@ -128,7 +128,10 @@ class JobBook:
 
     def _make_task(self, record: JobRecord, task: Task, priority: Priority) -> TaskRecord:
         check_task(task)
-        shape = self._shapes.of(task.requirement)
+        shape = self._shapes.find(task.requirement)
+        if shape is None:
+            check_requirement(task)
+            shape = self._shapes.add(task.requirement)
         # What ordinary work may ask for, CRITICAL work may, too.
         if shape.fits_version != self._quota.version:
             impossible = self._quota.impossible(shape, task.name, priority is Priority.CRITICAL)

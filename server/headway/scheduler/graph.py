@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from headway.scheduler.errors import CycleError, DuplicateTaskError, InvalidJobError, UnknownDependencyError
-from headway.scheduler.model import NO_LIMITS, ONE_CORE, RETRY_BY_PRIORITY, OnTimeout, Priority, Task
+from headway.scheduler.model import NO_LIMITS, RETRY_BY_PRIORITY, OnTimeout, Priority, Task
 
 
 def checked_order(tasks: Sequence[Task]) -> list[int]:
@@ -85,25 +85,24 @@ def check_task(task: Task) -> None:
         raise InvalidJobError(f"task {task.name!r}", "it has neither a call nor steps")
     if task.call is not None and task.steps:
         raise InvalidJobError(f"task {task.name!r}", "it has both a call and steps; give one of them")
-    if task.requirement is not ONE_CORE:
-        _check_requirement(task)
     if task.timeout is not NO_LIMITS or task.retry is not RETRY_BY_PRIORITY:
         _check_policies(task)
     if task.weight < 0:
         raise InvalidJobError(f"task {task.name!r}", "its weight is negative")
+    if not task.requirement.longest_run_s > 0:
+        raise InvalidJobError(f"task {task.name!r}", "its longest run is not above zero")
     if len(task.steps) > 1 and len({step.name for step in task.steps}) < len(task.steps):
         raise InvalidJobError(f"task {task.name!r}", "two of its steps have one name")
 
 
-def _check_requirement(task: Task) -> None:
+def check_requirement(task: Task) -> None:
+    """Refuse a requirement that is no amount of anything; once for all tasks that ask for the same is enough.
+
+    Raises:
+        InvalidJobError: names the task and what is wrong.
+    """
     wanted = task.requirement
-    if (
-        wanted.cpu_cores < 0
-        or wanted.memory_mb < 0
-        or wanted.gpu_count < 0
-        or wanted.gpu_memory_mb < 0
-        or wanted.longest_run_s <= 0
-    ):
+    if wanted.cpu_cores < 0 or wanted.memory_mb < 0 or wanted.gpu_count < 0 or wanted.gpu_memory_mb < 0:
         raise InvalidJobError(f"task {task.name!r}", "its requirement has a negative amount")
     if not all(map(math.isfinite, (wanted.cpu_cores, wanted.memory_mb, wanted.gpu_memory_mb))):
         raise InvalidJobError(f"task {task.name!r}", "its requirement has an amount that is no finite number")

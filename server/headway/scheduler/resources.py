@@ -68,19 +68,20 @@ class Shapes:
     def __init__(self) -> None:
         self._known: dict[tuple[float, float, int, float], Shape] = {}
 
-    def of(self, requirement: Requirement) -> Shape:
-        key = (
-            requirement.cpu_cores,
-            requirement.memory_mb,
-            requirement.gpu_count,
-            requirement.gpu_memory_mb,
-        )
-        shape = self._known.get(key)
-        if shape is None:
-            if len(self._known) >= _MOST_SHAPES:
-                self._known.clear()
-            shape = self._known[key] = Shape(*key)
+    def find(self, requirement: Requirement) -> Shape | None:
+        """Return the shape of a requirement that was added before; None: it is new, or was forgotten."""
+        return self._known.get(_amounts(requirement))
+
+    def add(self, requirement: Requirement) -> Shape:
+        if len(self._known) >= _MOST_SHAPES:
+            self._known.clear()
+        amounts = _amounts(requirement)
+        shape = self._known[amounts] = Shape(*amounts)
         return shape
+
+
+def _amounts(wanted: Requirement) -> tuple[float, float, int, float]:
+    return wanted.cpu_cores, wanted.memory_mb, wanted.gpu_count, wanted.gpu_memory_mb
 
 
 class _Device:

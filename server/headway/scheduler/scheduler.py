@@ -21,6 +21,9 @@ from headway.scheduler.executors.base import NOTHING, ROLES, Executors, Machine,
 from headway.scheduler.handle import JobHandle
 from headway.scheduler.metrics import Metrics
 from headway.scheduler.model import (
+    NO_LIMITS,
+    ONE_CORE,
+    RETRY_BY_PRIORITY,
     Event,
     Job,
     JobOutcome,
@@ -58,7 +61,6 @@ if TYPE_CHECKING:
 
 # What a coroutine takes that mostly waits; computing belongs into a worker process.
 LIGHT = Requirement(cpu_cores=0.05, memory_mb=1.0)
-_ONE_CORE = Requirement()
 
 
 class Scheduler:
@@ -211,8 +213,8 @@ class Scheduler:
         requirement: Requirement | None = None,
         supersede_key: Hashable | None = None,
         share_key: Hashable | None = None,
-        timeout: TimeoutPolicy = TimeoutPolicy(),  # noqa: B008  # frozen
-        retry: RetryPolicy = RetryPolicy(),  # noqa: B008  # frozen
+        timeout: TimeoutPolicy = NO_LIMITS,
+        retry: RetryPolicy = RETRY_BY_PRIORITY,
         deadline_at_s: float | None = None,
         affinity: Hashable | None = None,
         visible: bool = False,
@@ -226,7 +228,7 @@ class Scheduler:
         """
         title = name if name is not None else str(getattr(call, "__name__", "task"))
         if requirement is None:
-            requirement = LIGHT if kind is TaskKind.COROUTINE else _ONE_CORE
+            requirement = LIGHT if kind is TaskKind.COROUTINE else ONE_CORE
         task = Task(
             name=title,
             call=call,
