@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import os
 import sys
@@ -73,7 +72,6 @@ async def _indexed(path: Path, cache_dir: Path | None, query: SearchQuery | None
     if not await asyncio.to_thread(root.is_dir):
         _say(f"headway: {path} is no folder; name the folder of a project")
         return 2
-    logging.getLogger("headway").setLevel(logging.WARNING)
     began_s = time.monotonic()
     news = asyncio.Event()
     async with Scheduler(_CONFIG) as scheduler:
