@@ -209,3 +209,21 @@ def test_the_command_itself_is_isolated(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.startswith("headway ")
+
+
+def test_a_client_that_owes_answers_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """Its settings, registrations and progress were asked for and never answered; the end is orderly all the same."""
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            wire.replies_to_nothing = True
+            capabilities = {
+                "workspace": {"configuration": True, "didChangeWatchedFiles": {"dynamicRegistration": True}},
+                "window": {"workDoneProgress": True},
+            }
+            await wire.initialize(tmp_path, capabilities=capabilities)
+            await wire.until(lambda: any(message.get("method") == "workspace/configuration" for message in wire.seen))
+            assert await wire.exit() == 0
+
+    run(scenario())
+    assert "the server has ended with code 0" in (tmp_path / "stderr.txt").read_text()

@@ -48,7 +48,8 @@ def test_a_socket(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.settimeout(LIMIT_S)
-        process = subprocess.Popen(COMMAND, stdin=theirs, stdout=theirs, env=environment(tmp_path))
+        fd = theirs.fileno()
+        process = subprocess.Popen(COMMAND, stdin=fd, stdout=fd, env=environment(tmp_path))
         theirs.close()
         ours.sendall(WHOLE_LIFE)
         data = b"".join(iter(lambda: ours.recv(65_536), b""))

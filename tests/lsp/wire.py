@@ -34,6 +34,7 @@ class Wire:
         self.process = process
         self.seen: list[dict[str, Any]] = []
         self.faults: list[str] = []
+        self.replies_to_nothing = False
         self.replies: dict[str, Callable[[Any], Any]] = {
             "client/registerCapability": lambda params: None,
             "window/workDoneProgress/create": lambda params: None,
@@ -104,7 +105,7 @@ class Wire:
             self._take_answer(message)
             return
         self._judge(message["method"], message)
-        if "id" in message:
+        if "id" in message and not self.replies_to_nothing:
             reply = self.replies.get(message["method"])
             outcome: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
             if reply is None:

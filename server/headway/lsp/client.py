@@ -117,6 +117,8 @@ class Client:
             return None
         future = self._connection.ask("workspace/configuration", {"items": [{"section": "headway"}]})
         await asyncio.wait([future])
+        if future.cancelled():
+            return None
         if future.exception() is not None:
             _log.info("the client gave no settings: %s", future.exception())
             return None

@@ -311,6 +311,11 @@ class Connection:
         self._send({"jsonrpc": "2.0", "id": message_id, "method": method, "params": params})
         return future
 
+    def give_up(self) -> None:
+        """Wait for none of the client's answers any longer; the futures of `ask` are cancelled."""
+        for future in [*self._asked.values()]:
+            future.cancel()
+
     def _respond(self, message_id: MessageId, result: Answer) -> None:
         if result.error is not None:
             self._send({"jsonrpc": "2.0", "id": message_id, "error": result.error.payload()})

@@ -81,6 +81,7 @@ class Server:
         if self._phase is not _Phase.SHUT_DOWN:
             self._connection.cancel_all()
         await self._close()
+        self._connection.give_up()
         # A shutdown whose exit came right behind it is answered now.
         await asyncio.sleep(0)
         await self._outbox.flush(_FLUSH_S)
@@ -216,4 +217,6 @@ async def serve(streams: Streams, *, probes: bool, log_level_is_set: bool = Fals
         log_level_is_set: The command line or the environment decides how much is logged, not the client's settings.
     """
     async with asyncio.TaskGroup() as tasks:
-        return await Server(streams, tasks, probes=probes, log_level_is_set=log_level_is_set).run()
+        code = await Server(streams, tasks, probes=probes, log_level_is_set=log_level_is_set).run()
+    _log.info("the server has ended with code %d", code)
+    return code
