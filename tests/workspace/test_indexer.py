@@ -209,9 +209,11 @@ def test_what_a_person_waits_for_comes_first(folder: Folder) -> None:
 
 
 def test_batches_are_small(folder: Folder) -> None:
-    folder.define(*(f"d_{n}" for n in range(70)))
+    """A step takes about a quantum, whether files are many or large."""
+    folder.define(*(f"d_{n}" for n in range(150)))
     folder.write("large.py", "x = 1\n" * 60_000)
-    assert [batch.count("\0") + 1 for batch in folder.plan().batches] == [1, 30, 30, 10]
+    folder.write("middling.py", "x = 1\n" * 30_000)
+    assert [batch.count("\0") + 1 for batch in folder.plan().batches] == [1, 1, 98, 52]
 
 
 @pytest.mark.parametrize("how", ["gone", "random"])

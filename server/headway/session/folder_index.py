@@ -294,8 +294,7 @@ class FolderIndex:
             self._try_again("The index could not be opened; the log says why. Clear the cache, or restart.")
             return
         if placed.path is None:
-            self.setbacks.turn_off(placed.message)
-            return
+            return self.setbacks.turn_off(placed.message)
         self._temporary = placed.temporary
         self.setbacks.stays = placed.temporary is not None
         self.setbacks.say(placed.message)

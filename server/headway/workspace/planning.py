@@ -16,8 +16,9 @@ from headway.workspace.listing import ListedFile, from_git, from_walk, glob_rule
 from headway.workspace.opened import FolderSpec, Trouble, open_store, trouble_of
 from headway.workspace.store import StoredFile
 
-_BATCH_FILES: Final = 30
-_BATCH_BYTES: Final = 300_000
+# About a quantum's worth: a file costs what some bytes of it would, before any of its bytes does.
+_FILE_BYTES: Final = 2_000
+_BATCH_BYTES: Final = 200_000
 _FORGET_FILES: Final = 100
 _MAX_CHECKED_BYTES: Final = 256 << 20
 _IMPORT: Final = re.compile(
@@ -122,11 +123,12 @@ def _batches(files: Sequence[ListedFile]) -> Iterable[str]:
     batch: list[str] = []
     size = 0
     for file in files:
-        if batch and (len(batch) >= _BATCH_FILES or size + file.size_bytes > _BATCH_BYTES):
+        cost = _FILE_BYTES + file.size_bytes
+        if batch and size + cost > _BATCH_BYTES:
             yield "\0".join(batch)
             batch, size = [], 0
         batch.append(file.path)
-        size += file.size_bytes
+        size += cost
     if batch:
         yield "\0".join(batch)
 
