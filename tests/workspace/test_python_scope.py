@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headway.workspace.python_scope import NameKind, Outline
+from headway.workspace.python_scope import NameKind, Outline, Uses
 from headway.workspace.python_text import place_at
 from headway.workspace.text import Text
 
@@ -93,3 +93,9 @@ def test_kinds() -> None:
 
 def test_a_class_that_is_its_own_base_ends() -> None:
     assert members("class A(A):\n    def m(self):\n        self.$0") == ["m"]
+
+
+def test_members_that_are_used_already_are_nearer() -> None:
+    uses = Uses(Text("self.query.filter(a.total)\n# self.comment\n'self.string'\n"))
+    assert [uses.distance("self", name) for name in ("query", "total", "comment", "string")] == [0, 1, 2, 2]
+    assert uses.distance("self.query", "filter") == 0

@@ -28,6 +28,8 @@ _KINDS = {
     scope.NameKind.FIELD: CandidateKind.FIELD,
     scope.NameKind.MODULE: CandidateKind.MODULE,
 }
+# A member that this text uses already is nearer than one that it does not.
+_USED = (Tier.LOCAL, Tier.MODULE, Tier.ENGINE)
 _IMPORTABLE_KINDS = {
     SymbolKind.CLASS: CandidateKind.CLASS,
     SymbolKind.ENUM: CandidateKind.ENUM,
@@ -85,7 +87,7 @@ class TypedWord:
         if not reply.cancelled() and reply.exception() is None:
             answer = reply.result()
             self.engine_items = answer.items if isinstance(answer, TyList) else ()
-            self._engine = _engine_source(self.engine_items, self.place)
+            self._engine = _engine_source(self.engine_items, self.place, self.document)
         return self._engine
 
     # ---- the text itself --------------------------------------------------------------------------------------------
@@ -151,11 +153,16 @@ def _language_source() -> Source:
     )
 
 
-def _engine_source(items: Sequence[TyItem], place: Place) -> Source:
+def _engine_source(items: Sequence[TyItem], place: Place, document: Document) -> Source:
+    if place.kind is PlaceKind.MEMBER:
+        uses = scope.Uses(document.content)
+        tiers = [_USED[uses.distance(place.receiver, item.label)] for item in items]
+    else:
+        tiers = [_tier(item, place) for item in items]
     return Source(
         name="ty",
         labels=[item.label for item in items],
-        tiers=[_tier(item, place) for item in items],
+        tiers=tiers,
         make=lambda index: _of_engine(items[index]),
     )
 

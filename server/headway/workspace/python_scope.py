@@ -38,6 +38,7 @@ _PARAMETER = re.compile(r"(?:^|,)\s*\*{0,2}([^\W\d]\w*)")
 _BASES = re.compile(r"^\s*\(([^)]*)")
 _MADE_BY = re.compile(r"^\s*(?:await\s+)?([^\W\d]\w*)\(")
 _INDEX_OR_TUPLE = re.compile(r"\[[^\]]*\]?|\([^)]*\)?")
+_USE = re.compile(r"(\w*)\.(?=([^\W\d]\w*))")
 _HEADER_LINES = 40
 _NOT_TARGETS = frozenset(keyword.kwlist) | {"print"}
 
@@ -282,8 +283,31 @@ def _builtin_kind(name: str) -> NameKind:
     return NameKind.CLASS if isinstance(getattr(builtins, name), type) else NameKind.FUNCTION
 
 
+@lru_cache(maxsize=16_384)
+def _uses(code: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names that stand behind a dot in blanked code, and the same with the name before the dot."""
+    found = _USE.findall(code)
+    return frozenset(name for _, name in found), frozenset(f"{receiver}.{name}" for receiver, name in found)
+
+
+class Uses:
+    """Which members a text uses already: they are likely to be used again."""
+
+    def __init__(self, text: Text) -> None:
+        found = [_uses(paragraph.code) for _, paragraph in paragraphs(text)]
+        self._names: frozenset[str] = frozenset().union(*(names for names, _ in found))
+        self._dotted: frozenset[str] = frozenset().union(*(dotted for _, dotted in found))
+
+    def distance(self, receiver: str, name: str) -> int:
+        """Return 0 for a member that the text uses of this receiver, 1 for one that it uses at all, 2 for others."""
+        if f"{receiver.rpartition('.')[2]}.{name}" in self._dotted:
+            return 0
+        return 1 if name in self._names else 2
+
+
 def warm(text: Text) -> Iterator[None]:
     """Read a text paragraph by paragraph, so that an outline of it is cheap later; yields after each."""
     for _, paragraph in paragraphs(text):
         _entries(paragraph.code)
+        _uses(paragraph.code)
         yield
