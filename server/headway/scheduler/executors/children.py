@@ -26,7 +26,7 @@ from headway.scheduler.executors.spawn import (
     describe_exit,
     tied_to_us,
 )
-from headway.scheduler.executors.streams import GatheredBytes, LoggedLines, close_streams
+from headway.scheduler.executors.streams import EndingStream, GatheredBytes, LoggedLines, close_streams
 
 __all__ = [
     "Child",
@@ -42,6 +42,7 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 _STREAM_LIMIT_BYTES = 1 << 20  # read ahead of a consumer, per stream
+_STREAMS = 3
 _OUTPUT_AFTER_EXIT_S = 1.0  # how long output may still come when the program has ended
 
 
@@ -130,6 +131,8 @@ class Child:
         self._process: Process | None = None
         self._stderr: LoggedLines | None = None
         self._transports: list[asyncio.BaseTransport] = []
+        self._open_streams = _STREAMS
+        self._all_closed = asyncio.Event()
         self._started_at_s = 0.0
         self._lifeline = -1
         self.ran_s: float | None = None  # how long it lived, once it has ended
@@ -176,15 +179,18 @@ class Child:
             raise
 
     async def _connect(self, loop: asyncio.AbstractEventLoop, process: Process) -> None:
-        reading = asyncio.StreamReaderProtocol(self.stdout, loop=loop)
+        reading = EndingStream(self.stdout, self._stream_closed)
         out_transport, _ = await loop.connect_read_pipe(lambda: reading, process.stdout)
         self._transports.append(out_transport)
         err_transport, self._stderr = await loop.connect_read_pipe(
-            lambda: LoggedLines(f"{self.name}[{process.pid}]", kept_lines=self._kept_stderr_lines), process.stderr
+            lambda: LoggedLines(
+                f"{self.name}[{process.pid}]", kept_lines=self._kept_stderr_lines, on_closed=self._stream_closed
+            ),
+            process.stderr,
         )
         self._transports.append(err_transport)
         # The reader given here stays empty: the class is used for its flow control.
-        writing = asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=loop), loop=loop)
+        writing = EndingStream(asyncio.StreamReader(loop=loop), self._stream_closed)
         in_transport, _ = await loop.connect_write_pipe(lambda: writing, process.stdin)
         self._transports.append(in_transport)
         self.stdin = asyncio.StreamWriter(in_transport, writing, None, loop)
@@ -197,7 +203,9 @@ class Child:
         """
         if self._process is None:
             raise RuntimeError(f"{self.name} was not started")
-        return await self._process.wait()
+        returncode = await self._process.wait()
+        await self._streams_closed()
+        return returncode
 
     async def terminate(self, grace_s: float = 1.0) -> int | None:
         """Ask the whole group to end (SIGTERM), kill it after `grace_s`; return the exit code, None if never started.
@@ -206,7 +214,9 @@ class Child:
         """
         if self._process is None:
             return None
-        return await _end(self._process, signal.SIGTERM, grace_s)
+        returncode = await _end(self._process, signal.SIGTERM, grace_s)
+        await self._streams_closed()
+        return returncode
 
     def send_signal(self, number: int) -> None:
         """Send a signal to the whole group; nothing happens when the child has ended."""
@@ -235,6 +245,16 @@ class Child:
     def _close_streams(self) -> None:
         if self._process is not None:
             close_streams(self._process, self._transports)
+
+    def _stream_closed(self) -> None:
+        self._open_streams -= 1
+        if self._open_streams == 0:
+            self._all_closed.set()
+
+    async def _streams_closed(self) -> None:
+        """Wait until all that was written has been read, which a stray heir of the pipes must not hold up for long."""
+        if len(self._transports) == _STREAMS:
+            await self._all_closed.wait()
 
 
 async def run(

@@ -26,10 +26,19 @@ class LoggedLines(asyncio.Protocol):
         name: Stands before each line.
         kept_lines: Length of `tail`.
         level: Of the log records.
+        on_closed: Called when the stream has ended.
     """
 
-    def __init__(self, name: str, *, kept_lines: int, level: int = logging.DEBUG) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        kept_lines: int,
+        level: int = logging.DEBUG,
+        on_closed: Callable[[], None] | None = None,
+    ) -> None:
         self._name = name
+        self._on_closed = on_closed
         self._level = level
         self._partial = b""
         self._loop = asyncio.get_running_loop()
@@ -52,6 +61,8 @@ class LoggedLines(asyncio.Protocol):
             self._keep(self._partial)
             self._partial = b""
         self._say_dropped()
+        if self._on_closed is not None:
+            self._on_closed()
 
     def _keep(self, line: bytes) -> None:
         self._in_window += 1
@@ -92,6 +103,18 @@ def read_into(pipe: IO[bytes], protocol: asyncio.Protocol) -> Callable[[], None]
 
     loop.add_reader(fd, read)
     return stop
+
+
+class EndingStream(asyncio.StreamReaderProtocol):
+    """A stream, either way, that says when it has ended."""
+
+    def __init__(self, reader: asyncio.StreamReader, on_closed: Callable[[], None]) -> None:
+        super().__init__(reader, loop=asyncio.get_running_loop())
+        self._on_closed = on_closed
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._on_closed()
 
 
 class GatheredBytes(asyncio.Protocol):
