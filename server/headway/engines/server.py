@@ -136,7 +136,12 @@ class LanguageServer:
         loop = asyncio.get_running_loop()
         child = Child(launch.argv, name=self.name, cwd=launch.cwd, env=launch.env, priority_class=launch.priority_class)
         began_s = loop.time()
-        await child.start()
+        try:
+            await child.start()
+        except asyncio.CancelledError:
+            await child.terminate(0)
+            child.close()
+            raise
         self._child = child
         client = LspClient(self.name, child.stdin.write, answer=self._answer)
         self._client = client

@@ -79,10 +79,16 @@ class Assembly:
         headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)
         headway_requests.register(connection)
         Commands(self._session, headway_requests).register(connection)
+        search_requests = SearchRequests(self._session, rooms.searching, capabilities)
+        search_requests.register(connection)
         LanguageRequests(
-            self._session, rooms, client=self._client, capabilities=capabilities, converter=converter
+            self._session,
+            rooms,
+            client=self._client,
+            capabilities=capabilities,
+            converter=converter,
+            location=search_requests.location,
         ).register(connection)
-        SearchRequests(self._session, rooms.searching, capabilities).register(connection)
         WorkspaceSync(self._session, converter, self._pull_settings).register(connection)
         connection.notifications["window/workDoneProgress/cancel"] = self._progress_cancelled
 

@@ -17,6 +17,7 @@ from headway.session.arguments import Arguments
 from headway.session.searching import MOST_HITS, Searching, SearchQuery
 from headway.session.session import Session
 from headway.workspace.index import Wide
+from headway.workspace.symbols import Found
 from headway.workspace.text import Range
 from headway.workspace.uris import path_identity, path_to_uri, quoted_path
 
@@ -91,13 +92,16 @@ class SearchRequests:
                 "name": found.symbol.name,
                 "kind": found.symbol.kind,
                 "containerName": found.symbol.container or found.module,
-                "location": {
-                    "uri": self._uri(found.path),
-                    "range": self._ranges(found.symbol.range, found.symbol.selection_range, found.symbol.wide)[1],
-                },
+                "location": self.location(found),
             }
             for found in await self._searching.workspace_symbols(query)
         ]
+
+    def location(self, found: Found) -> Json:
+        """Return where the name of a symbol is, as a Location."""
+        symbol = found.symbol
+        name = self._ranges(symbol.range, symbol.selection_range, symbol.wide)[1]
+        return {"uri": self._uri(found.path), "range": name}
 
     def document_symbols(self, params: object) -> Coroutine[Any, Any, Sequence[Json]]:
         return self._outline(Arguments(params).inner("textDocument").text("uri"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,14 @@ from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPoli
 from headway.session.jobs import RequestSupersededError, value_of
 from headway.session.ports import Room, SessionContext
 from headway.session.python_engine import PythonEngine
+from headway.workspace.python_text import place_at
+from headway.workspace.symbols import Found, IndexView
+from headway.workspace.text import Position, Range
 from headway.workspace.uris import identity
 
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _RAW = msgspec.json.Decoder(msgspec.Raw)
-_NOTHING = b"null"
+_MOST_BY_NAME = 20
 _STALE_ANSWERS = 4
 
 
@@ -71,14 +74,19 @@ POSITIONED = frozenset(WAYS) - {
 
 
 class Navigating(Room):
-    """Passes such requests to the right ty, as jobs."""
+    """Passes such requests to the right ty, as jobs.
 
-    def __init__(self, context: SessionContext, engine: PythonEngine) -> None:
+    Args:
+        view: Gives the symbols of the workspace.
+    """
+
+    def __init__(self, context: SessionContext, engine: PythonEngine, view: Callable[[], IndexView]) -> None:
         self._context = context
         self._engine = engine
+        self._view = view
 
-    async def ask(self, method: str, uri: str, params: Mapping[str, Any]) -> bytes:
-        """Return the result of a request of `WAYS` as JSON; `null` where ty is away or the document is no Python.
+    async def ask(self, method: str, uri: str, params: Mapping[str, Any]) -> bytes | None:
+        """Return the result of a request of `WAYS` as JSON; None where ty is away or the document is no Python.
 
         Args:
             uri: The document that it is about.
@@ -91,7 +99,7 @@ class Navigating(Room):
         way = WAYS[method]
         document = self._context.documents.get(uri)
         if document is not None and document.language != "python":
-            return _NOTHING
+            return None
         if way.searches:
             self._engine.need_searcher()
         handle = self._context.scheduler.run(
@@ -106,23 +114,32 @@ class Navigating(Room):
             supersede_key=(method, identity(uri)) if way.newest_only else None,
             timeout=TimeoutPolicy(hard_s=way.limit_s + 2),
         )
-        result: bytes | _Stale = await value_of(handle)
+        result: bytes | _Stale | None = await value_of(handle)
         if isinstance(result, _Stale):
             raise RequestSupersededError(f"the text changed while {method} was being answered")
         return result
 
-    async def _answer(self, method: str, params: Mapping[str, Any], way: _Way) -> bytes | _Stale:
+    async def _answer(self, method: str, params: Mapping[str, Any], way: _Way) -> bytes | _Stale | None:
         ty = self._engine.searcher if way.searches else self._engine.ty
         try:
             async with asyncio.timeout(way.limit_s):
                 return await self._asked(ty, method, params)
         except (TimeoutError, EngineError):
-            return _NOTHING
+            return None
 
-    async def _asked(self, ty: TyEngine, method: str, params: Mapping[str, Any]) -> bytes | _Stale:
+    def by_name(self, uri: str, position: Position) -> Sequence[Found]:
+        """Return what the workspace defines under the name at a position: the answer while no engine knows better."""
+        document = self._context.documents.get(uri)
+        if document is None:
+            return ()
+        place = place_at(document.content, position)
+        name = document.slice(Range(place.start, place.end))
+        return self._view().named(name, _MOST_BY_NAME) if name else ()
+
+    async def _asked(self, ty: TyEngine, method: str, params: Mapping[str, Any]) -> bytes | _Stale | None:
         for _ in range(_STALE_ANSWERS):
             if not ty.coming:
-                return _NOTHING
+                return None
             await ty.ready()
             try:
                 raw: msgspec.Raw = await ty.ask(method, params, decoder=_RAW)

@@ -33,9 +33,9 @@ def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]
     """
     engine = PythonEngine(session, encoding)
     diagnosing = Diagnosing(session, encoding)
-    navigating = Navigating(session, engine)
     testing = Testing(session)
     indexing = Indexing(session)
+    navigating = Navigating(session, engine, lambda: indexing.view)
     completing = Completing(session, engine.ty, lambda: indexing.view)
     session.rooms += [engine, completing, diagnosing, navigating, testing, indexing]
     session.index_info = indexing.stats
