@@ -48,6 +48,7 @@ def ended(
     state: TaskState = TaskState.COMPLETED,
     priority: Priority = Priority.NORMAL,
     ran_s: float = 0.0,
+    waited_s: float = 0.0,
 ) -> TaskEnded:
     error = BROKEN if state is TaskState.FAILED else None
     return TaskEnded(
@@ -56,7 +57,7 @@ def ended(
         task_id=task,
         name=task,
         priority=priority,
-        outcome=Outcome(state=state, error=error, ran_s=ran_s, attempts=1),
+        outcome=Outcome(state=state, error=error, ran_s=ran_s, waited_s=waited_s, attempts=1),
         visible=True,
     )
 
@@ -110,7 +111,7 @@ def life(
     """A task that becomes ready at `at_s`, waits, runs once and ends."""
     yield queued(task, at_s, priority)
     yield started(task, at_s + waits_s, waits_s, priority)
-    yield ended(task, at_s + waits_s + runs_s, state, priority, runs_s)
+    yield ended(task, at_s + waits_s + runs_s, state, priority, runs_s, waits_s)
 
 
 class Clock:

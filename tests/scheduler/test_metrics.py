@@ -31,7 +31,7 @@ def nothing() -> Depths:
 
 def waiting(metrics: Metrics) -> list[int]:
     """How many tasks metrics take for waiting, by priority."""
-    return [sum(level.ages._counts.values()) for level in metrics._levels]
+    return [len(level.waits) + len(level.moved) for level in metrics._levels]
 
 
 def folded(*events: Event, now_s: float = 0.0) -> Metrics:
@@ -50,7 +50,7 @@ def test_a_task_is_followed_through_its_life() -> None:
     assert (waiting(metrics)[NORMAL], metrics.alive) == (1, 1)
     metrics.observe(started("a", 1.5, waited_s=0.5))
     assert (waiting(metrics)[NORMAL], metrics.alive) == (0, 1)
-    metrics.observe(ended("a", 3.5, ran_s=2.0))
+    metrics.observe(ended("a", 3.5, ran_s=2.0, waited_s=0.5))
     assert (waiting(metrics)[NORMAL], metrics.alive) == (0, 0)
     level = metrics.snapshot().levels[NORMAL]
     assert (level.submitted, level.completed, level.failed) == (1, 1, 0)
@@ -105,12 +105,12 @@ def test_waiting_starts_anew_after_a_retry() -> None:
     metrics = folded(queued("a", 0.0), started("a", 1.0, 1.0), retrying("a", 2.0))
     assert (waiting(metrics)[NORMAL], metrics.alive) == (0, 1)
     metrics.observe(queued("a", 50.0))
-    assert metrics.longest_wait_s(NORMAL, 52.0) == pytest.approx(2.0, abs=0.25)
+    assert metrics.longest_wait_s(NORMAL, 52.0) == 2.0
     metrics.observe(started("a", 53.0, 3.0, attempt=2))
-    metrics.observe(ended("a", 54.0))
+    metrics.observe(ended("a", 54.0, waited_s=4.0))
     level = metrics.snapshot().levels[NORMAL]
     assert (level.submitted, level.retries, level.completed) == (1, 1, 1)
-    assert level.waiting.max_s == 3.0
+    assert level.waiting.max_s == 4.0
     assert level.response.max_s == 54.0
 
 
@@ -126,7 +126,7 @@ def test_a_paused_task_goes_back_to_the_queue_once() -> None:
 def test_moves_within_the_feedback_queue_change_nothing(reason: str) -> None:
     """A BATCH task that rose or sank still counts as BATCH; it has no time to keep."""
     metrics = folded(queued("a", 0.0, BATCH), moved("a", 5.0, BATCH, HIGH, reason))
-    assert (metrics.longest_wait_s(HIGH, 10.0), metrics.longest_wait_s(BATCH, 10.0)) == (0.0, 9.75)
+    assert (metrics.longest_wait_s(HIGH, 10.0), metrics.longest_wait_s(BATCH, 10.0)) == (0.0, 10.0)
     metrics.observe(started("a", 10.0, 10.0, priority=BATCH))
     metrics.observe(ended("a", 11.0, priority=BATCH))
     levels = metrics.snapshot().levels
@@ -136,7 +136,7 @@ def test_moves_within_the_feedback_queue_change_nothing(reason: str) -> None:
 
 def test_inherited_priority_moves_the_wait_but_not_the_promise() -> None:
     metrics = folded(queued("a", 0.0, BATCH), moved("a", 5.0, BATCH, HIGH, "inherited"))
-    assert (metrics.longest_wait_s(HIGH, 10.0), metrics.longest_wait_s(BATCH, 10.0)) == (9.75, 0.0)
+    assert (metrics.longest_wait_s(HIGH, 10.0), metrics.longest_wait_s(BATCH, 10.0)) == (10.0, 0.0)
     metrics.observe(started("a", 10.0, 10.0, priority=HIGH))
     metrics.observe(ended("a", 11.0, priority=HIGH))
     assert metrics.snapshot().levels[HIGH].sla_broken == 0
@@ -272,7 +272,8 @@ def test_memory_does_not_follow_the_count() -> None:
             metrics.observe(event)
     assert metrics.alive == 0
     assert metrics._live == {}
-    assert metrics._levels[NORMAL].ages._counts == {}
+    assert metrics._past == {}
+    assert waiting(metrics) == [0] * 5
 
 
 actions = st.sampled_from(["queue", "start", "retry", "move", "end", "end_failed", "cancel"])
@@ -282,29 +283,32 @@ actions = st.sampled_from(["queue", "start", "retry", "move", "end", "end_failed
 def test_what_waits_is_what_was_queued_and_not_started(script: list[tuple[int, str, Priority]]) -> None:
     """Whatever order events come in, the waiting tasks agree with a plain model, and each task ends once."""
     metrics = folded()
-    model: dict[str, tuple[str, Priority]] = {}
+    model: dict[str, tuple[str, Priority, float]] = {}  # state, priority, since when it waits
     ends = 0
     for at, (number, action, priority) in enumerate(script):
         task, at_s = f"t{number}", float(at)
-        state, level = model.get(task, ("none", priority))
+        state, level, since_s = model.get(task, ("none", priority, at_s))
         if action == "queue":
             metrics.observe(queued(task, at_s, priority))
-            model[task] = ("queued", priority)
+            model[task] = ("queued", priority, at_s)
         elif action == "start" and state == "queued":
             metrics.observe(started(task, at_s, 0.5, level))
-            model[task] = ("running", level)
+            model[task] = ("running", level, since_s)
         elif action == "retry" and state == "running":
             metrics.observe(retrying(task, at_s, level))
-            model[task] = ("held", level)
+            model[task] = ("held", level, since_s)
         elif action == "move" and state in ("queued", "running"):
             metrics.observe(moved(task, at_s, level, priority))
-            model[task] = (state, priority)
+            model[task] = (state, priority, since_s)
         elif action in ("end", "end_failed", "cancel") and state != "none":
             final = {"end": TaskState.COMPLETED, "end_failed": TaskState.FAILED, "cancel": TaskState.CANCELLED}[action]
             metrics.observe(ended(task, at_s, final, level))
             del model[task]
             ends += 1
-    assert waiting(metrics) == [sum(held == ("queued", p) for held in model.values()) for p in Priority]
+    assert waiting(metrics) == [sum(held[:2] == ("queued", p) for held in model.values()) for p in Priority]
+    for p in Priority:
+        waits_s = [1000.0 - since_s for state, level, since_s in model.values() if (state, level) == ("queued", p)]
+        assert metrics.longest_wait_s(p, 1000.0) == max(waits_s, default=0.0)
     levels = metrics.snapshot().levels.values()
     assert sum(level.completed + level.failed + level.cancelled for level in levels) == ends
     assert metrics.alive == len(model)

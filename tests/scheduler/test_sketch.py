@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.scheduler.sketch import MOST_BUCKETS, RELATIVE_ERROR, Sketch, WindowedSketch
+from headway.scheduler.sketch import MOST_BUCKETS, RELATIVE_ERROR, Sampler, Sketch, WindowedSketch
 
 durations = st.floats(1e-6, 1e6, allow_nan=False)
 
@@ -112,30 +112,41 @@ def test_slices_that_left_the_window_are_not_kept_one_by_one() -> None:
     assert sketch.lifetime().count == 1000
 
 
+def sampled(values: list[float], every_one: int) -> tuple[Sketch, int]:
+    """All values of one moment through a sampler; and how many of them were looked at."""
+    sampler, sketch, looked_at = Sampler(every_one=every_one), Sketch(), 0
+    for value in values:
+        weight = sampler.weigh(1.0)
+        if weight:
+            sketch.add(value, weight)
+            looked_at += 1
+    return sketch, looked_at
+
+
 def test_at_high_rates_only_some_are_looked_at_but_all_are_counted() -> None:
-    """A hundred thousand in one slice: the count is right to 15, quantiles to a few per cent, most were not touched."""
-    touched = 0
-
-    class Counted(float):
-        def __ge__(self, other: float) -> bool:
-            nonlocal touched
-            touched += 1
-            return float(self) >= other
-
-    sketch = WindowedSketch(slice_s=10.0, every_one=1000)
-    for i in range(100_000):
-        sketch.add(Counted(0.001 * (i % 1000 + 1)), at_s=1.0)
-    whole = sketch.lifetime()
-    assert 100_000 - 16 <= whole.count <= 100_000
-    assert touched < 20_000
-    assert whole.quantile(0.5) == pytest.approx(0.5, rel=0.05)
-    assert whole.quantile(0.99) == pytest.approx(0.99, rel=0.03)
+    """A hundred thousand at once: the count is right to 15, quantiles to a few per cent, and most were passed over."""
+    sketch, looked_at = sampled([0.001 * (i % 1000 + 1) for i in range(100_000)], every_one=1000)
+    assert 100_000 - 16 <= sketch.count <= 100_000
+    assert looked_at < 20_000
+    assert sketch.quantile(0.5) == pytest.approx(0.5, rel=0.05)
+    assert sketch.quantile(0.99) == pytest.approx(0.99, rel=0.03)
 
 
 def test_a_rhythm_of_eight_does_not_hide_a_kind_of_work() -> None:
     """Every eighth value is slow: sampling at an even stride of eight would see all or none of them."""
-    sketch = WindowedSketch(slice_s=10.0, every_one=100)
-    for i in range(80_000):
-        sketch.add(5.0 if i % 8 == 0 else 0.01, at_s=1.0)
-    slow = sketch.lifetime().count - sketch.lifetime().at_most(1.0)
-    assert slow / 80_000 == pytest.approx(1 / 8, rel=0.15)
+    sketch, _ = sampled([5.0 if i % 8 == 0 else 0.01 for i in range(80_000)], every_one=100)
+    assert (sketch.count - sketch.at_most(1.0)) / 80_000 == pytest.approx(1 / 8, rel=0.15)
+
+
+def test_at_low_rates_every_one_counts_as_one() -> None:
+    sampler = Sampler(slice_s=5.0, every_one=10)
+    assert [sampler.weigh(float(second)) for second in range(100)] == [1] * 100
+
+
+def test_a_new_slice_is_looked_at_closely_again() -> None:
+    sampler = Sampler(slice_s=5.0, every_one=3)
+    first = [sampler.weigh(0.0) for _ in range(100)]
+    assert 0 in first
+    second = [sampler.weigh(5.0) for _ in range(3)]
+    assert 0 not in second
+    assert sum(first) + sum(second) == 103

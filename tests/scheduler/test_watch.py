@@ -70,10 +70,24 @@ class Desk:
 
 
 def test_an_idle_watch_has_no_timer() -> None:
+    """An event that is no work makes it look once; nothing at all makes it look never."""
     desk = Desk()
-    desk.watch.observe(PausedChanged(at_s=desk.now_s, priorities=(), reason=None))
     desk.pass_time(3600)
     assert desk.looks == 0
+    desk.watch.observe(PausedChanged(at_s=desk.now_s, priorities=(), reason=None))
+    desk.pass_time(3600)
+    assert desk.looks == 1
+
+
+def test_work_that_comes_right_after_the_last_look_is_looked_at() -> None:
+    """The samples of the depths are spaced, the beginning of the looks is not: a burst behind a look must be seen."""
+    desk = Desk()
+    desk.watch.observe(queued("a", desk.now_s))
+    desk.watch.observe(ended("a", desk.now_s))
+    desk.pass_time(1.0)
+    desk.queue(140)
+    desk.pass_time(5)
+    assert desk.levels("queue.depth") == [AlertLevel.WARNING]
 
 
 def test_it_looks_while_tasks_live_and_stops_after_them() -> None:
@@ -233,6 +247,7 @@ def test_the_last_depth_of_a_burst_is_in_the_timeline() -> None:
     desk.pass_time(2)
     counters = [e["args"]["queued"] for e in desk.watch.trace.export() if e["ph"] == "C" and "NORMAL" in e["name"]]
     assert counters == [1, 30]
+    assert desk.looks == 2
 
 
 def test_a_closed_watch_looks_no_more() -> None:

@@ -34,7 +34,6 @@ from headway.scheduler.stimuli import (
     Input,
     MachineSampled,
     PreemptRun,
-    Publish,
     Resolve,
     StepEnded,
     StopFeeding,
@@ -132,7 +131,7 @@ class World:
                     self.stopped_sources.append(job_id)
                 case CallFallback(key, _, call):
                     self.tell(FallbackGiven(key, call(), None))
-                case Publish(event=found):
+                case Event() as found:
                     self.events.append(found)
         if self.check:
             self.check_quotas()

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from headway.scheduler.eventclass import event
 from headway.scheduler.measures import Labels
 from headway.scheduler.model import Event
 
@@ -39,7 +40,7 @@ class Alert:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class AlertChanged(Event):
     """An alert was raised, became critical or was resolved."""
 

@@ -30,7 +30,6 @@ from headway.scheduler.stimuli import (
     Input,
     PartialReported,
     PreemptRun,
-    Publish,
     Resolve,
     StepEnded,
     StopFeeding,
@@ -178,8 +177,8 @@ class Engine:
             for command in commands:
                 if isinstance(command, StepRun):
                     self._begin(command)
-                elif isinstance(command, Publish):
-                    self.emit(command.event)
+                elif isinstance(command, Event):
+                    self.emit(command)
                 elif isinstance(command, Resolve):
                     self._resolve(command)
                 else:
@@ -196,8 +195,8 @@ class Engine:
                 self._begin(command)
             case Resolve():
                 self._resolve(command)
-            case Publish():
-                self.emit(command.event)
+            case Event():
+                self.emit(command)
             case CancelRun():
                 running = self.running.get(command.run_id)
                 if running is not None:

@@ -12,6 +12,7 @@ cancelled or skipped counts as neither kept nor broken.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -35,43 +36,42 @@ from headway.scheduler.model import (
 )
 from headway.scheduler.prometheus import exposition
 from headway.scheduler.series import Series
-from headway.scheduler.sketch import Sketch, WindowedSketch
-from headway.scheduler.windows import CountWindow, WaitingAges
+from headway.scheduler.sketch import Sampler, Sketch, WindowedSketch
+from headway.scheduler.windows import CountWindow
 
 # What `CountWindow` counts: for each kind one count by priority.
-_SUBMITTED, _ENDED, _COMPLETED, _FAILED, _TIMED_OUT, _ATTEMPTS = (kind * len(Priority) for kind in range(6))
-_KINDS = 6 * len(Priority)
-
-
-@dataclass(slots=True)
-class _Live:
-    """A task that has not ended. `level`: its priority now; `asked`: that of its promise; `state`: see below."""
-
-    level: Priority
-    asked: Priority
-    arrived_s: float
-    since_s: float
-    state: int = 0
-    retried: bool = False
-
-
-_HELD, _QUEUED, _RUNNING = range(3)  # held: it waits for its next attempt
+_SUBMITTED, _COMPLETED, _FAILED, _TIMED_OUT, _ATTEMPTS = (kind * len(Priority) for kind in range(5))
+_KINDS = 5 * len(Priority)
 _OF_THE_QUEUE = frozenset({"quantum", "age"})  # moves within the feedback queue, which leave the priority as it is
 
 
 @dataclass(slots=True)
+class _Past:
+    """What is remembered of a task that was queued more than once or moved; of all others `TaskQueued` says all."""
+
+    arrived_s: float
+    asked: Priority  # that of its promise
+    retried: bool = False
+
+
+@dataclass(slots=True)
 class _Level:
-    """What is counted of one priority."""
+    """What is counted of one priority. `waits` holds the tasks that wait now, oldest first but for moved ones."""
 
     submitted: int = 0
-    by_end: dict[TaskState, int] = field(default_factory=lambda: dict.fromkeys(TaskState, 0))
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    skipped: int = 0
     soft_timeouts: int = 0
     hard_timeouts: int = 0
     retries: int = 0
     sla_kept: int = 0
     sla_broken: int = 0
     attempts: int = 0
-    ages: WaitingAges = field(default_factory=WaitingAges)
+    waits: dict[str, TaskQueued] = field(default_factory=dict)
+    moved: dict[str, TaskQueued] = field(default_factory=dict)  # waiting, too, in no order
+    sampler: Sampler = field(default_factory=Sampler)
     waiting: WindowedSketch = field(default_factory=WindowedSketch)
     running: WindowedSketch = field(default_factory=WindowedSketch)
     response: WindowedSketch = field(default_factory=WindowedSketch)
@@ -98,7 +98,8 @@ class Metrics:
         self.depths = depths
         self._sla_s = [sla_s.get(priority) for priority in Priority]
         self._levels = [_Level() for _ in Priority]
-        self._live: dict[str, _Live] = {}
+        self._live: dict[str, TaskQueued] = {}  # tasks that have become ready and not ended, as last queued
+        self._past: dict[str, _Past] = {}
         self._recent = CountWindow(_KINDS)
         self._usage = Usage()
         self._backlog = [0.0, 0.0]  # cores in use, cores admitted: summed over samples while something waited
@@ -113,7 +114,7 @@ class Metrics:
         self.record = self._series.record
         self.paused: tuple[Priority, ...] = ()
         self.pause_reason: str | None = None
-        self._folds: dict[type[Event], Callable[..., None]] = {
+        self.folds: dict[type[Event], Callable[..., None]] = {  # what `observe` does, for whoever dispatches itself
             TaskQueued: self._task_queued,
             TaskStarted: self._task_started,
             TaskEnded: self._task_ended,
@@ -128,7 +129,7 @@ class Metrics:
 
     def observe(self, event: Event) -> None:
         """Count an event. Kinds that say nothing new are passed over."""
-        fold = self._folds.get(type(event))
+        fold = self.folds.get(type(event))
         if fold is not None:
             fold(event)
 
@@ -193,7 +194,7 @@ class Metrics:
 
     def longest_wait_s(self, priority: Priority, now_s: float) -> float:
         """Return how long the oldest queued task of a level has waited."""
-        return self._levels[priority].ages.longest_s(now_s)
+        return _longest_s(self._levels[priority], now_s)
 
     def recent_waiting(self, priority: Priority, now_s: float) -> Sketch:
         """Return the waiting times of the last minute."""
@@ -216,85 +217,121 @@ class Metrics:
     # ---- folds: one for each kind of event. They run for every task, so they are written flat.
 
     def _task_queued(self, event: TaskQueued) -> None:
-        level, at_s = event.priority, event.at_s
-        live = self._live.get(event.task_id)
-        if live is None:
-            live = self._live[event.task_id] = _Live(level, level, at_s, at_s)
-            self._levels[level].submitted += 1
-            self._recent.add(_SUBMITTED + level, at_s)
-        elif live.state == _QUEUED:
-            self._levels[live.level].ages.remove(live.since_s)
-        live.level, live.since_s, live.state = level, at_s, _QUEUED
-        self._levels[level].ages.add(at_s)
+        task_id, priority = event.task_id, event.priority
+        live, level = self._live, self._levels[priority]
+        if task_id in live:
+            self._queued_again(live[task_id])
+        else:
+            level.submitted += 1
+            self._recent.at(event.at_s)[_SUBMITTED + priority] += 1
+        live[task_id] = level.waits[task_id] = event
+
+    def _queued_again(self, before: TaskQueued) -> None:
+        if before.task_id not in self._past:
+            self._past[before.task_id] = _Past(before.at_s, before.priority)
+        self._no_longer_waits(before)
 
     def _task_started(self, event: TaskStarted) -> None:
-        at_s = event.at_s
-        live = self._live.get(event.task_id)
-        if live is None:
-            live = self._live[event.task_id] = _Live(event.priority, event.priority, at_s - event.waited_s, at_s)
-        elif live.state == _QUEUED:
-            self._levels[live.level].ages.remove(live.since_s)
-        live.state = _RUNNING
-        asked = self._levels[live.asked]
-        asked.waiting.add(event.waited_s, at_s)
-        asked.attempts += 1
-        self._recent.add(_ATTEMPTS + live.asked, at_s)
+        queued = self._live.get(event.task_id)
+        if queued is None:
+            return  # it became ready before anybody watched
+        if self._levels[queued.priority].waits.pop(event.task_id, None) is None:
+            self._no_longer_waits(queued)
+        past = self._past.get(event.task_id)
+        asked = queued.priority if past is None else past.asked
+        self._levels[asked].attempts += 1
+        self._recent.at(event.at_s)[_ATTEMPTS + asked] += 1
 
     def _task_ended(self, event: TaskEnded) -> None:
-        at_s, outcome = event.at_s, event.outcome
-        live = self._live.pop(event.task_id, None)
-        if live is None:  # It was never ready: what it depends on failed, or its job was cancelled before.
-            self._levels[event.priority].by_end[outcome.state] += 1
+        at_s, outcome, task_id = event.at_s, event.outcome, event.task_id
+        state = outcome.state
+        queued = self._live.pop(task_id, None)
+        if queued is None:  # It was never ready: what it depends on failed, or its job was cancelled before.
+            self._count_end(self._levels[event.priority], state)
             return
-        if live.state == _QUEUED:
-            self._levels[live.level].ages.remove(live.since_s)
-        asked, state = live.asked, outcome.state
+        asked, arrived_s, retried = queued.priority, queued.at_s, False
         level = self._levels[asked]
-        level.by_end[state] += 1
-        self._recent.add(_ENDED + asked, at_s)
+        if task_id in level.waits:  # it ended in the queue, perhaps answered by a fallback
+            del level.waits[task_id]
+        if task_id in self._past:
+            self._no_longer_waits(queued)
+            past = self._past.pop(task_id)
+            asked, arrived_s, retried = past.asked, past.arrived_s, past.retried
+            level = self._levels[asked]
         completed = state is TaskState.COMPLETED
-        if not completed and state is not TaskState.FAILED:
-            return
-        self._recent.add((_COMPLETED if completed else _FAILED) + asked, at_s)
-        response_s = at_s - live.arrived_s
-        level.running.add(outcome.ran_s, at_s)
-        level.response.add(response_s, at_s)
+        if completed:
+            level.completed += 1
+        else:
+            self._count_end(level, state)
+            if state is not TaskState.FAILED:
+                return
+        self._recent.at(at_s)[(_COMPLETED if completed else _FAILED) + asked] += 1
+        response_s = at_s - arrived_s
+        weight = level.sampler.weigh(at_s)
+        if weight:
+            level.waiting.add(outcome.waited_s, at_s, weight)
+            level.running.add(outcome.ran_s, at_s, weight)
+            level.response.add(response_s, at_s, weight)
         limit_s = self._sla_s[asked]
         if limit_s is not None:
             if completed and response_s <= limit_s:
                 level.sla_kept += 1
             else:
                 level.sla_broken += 1
-        if live.retried:
+        if retried:
             self._retried[0 if completed else 1] += 1
 
+    @staticmethod
+    def _count_end(level: _Level, state: TaskState) -> None:
+        if state is TaskState.COMPLETED:
+            level.completed += 1
+        elif state is TaskState.FAILED:
+            level.failed += 1
+        elif state is TaskState.CANCELLED:
+            level.cancelled += 1
+        else:
+            level.skipped += 1
+
     def _task_retrying(self, event: TaskRetrying) -> None:
-        live = self._live.get(event.task_id)
-        self._levels[live.asked if live else event.priority].retries += 1
-        if live is not None:
-            if live.state == _QUEUED:
-                self._levels[live.level].ages.remove(live.since_s)
-            live.state, live.retried = _HELD, True
+        queued = self._live.get(event.task_id)
+        if queued is None:
+            self._levels[event.priority].retries += 1
+            return
+        past = self._past.get(event.task_id)
+        if past is None:
+            past = self._past[event.task_id] = _Past(queued.at_s, queued.priority)
+        past.retried = True
+        self._levels[past.asked].retries += 1
+        self._no_longer_waits(queued)
 
     def _task_timed_out(self, event: TaskTimedOut) -> None:
-        live = self._live.get(event.task_id)
-        asked = live.asked if live else event.priority
+        past, queued = self._past.get(event.task_id), self._live.get(event.task_id)
+        asked = past.asked if past is not None else event.priority if queued is None else queued.priority
         if event.hard:
             self._levels[asked].hard_timeouts += 1
-            self._recent.add(_TIMED_OUT + asked, event.at_s)
+            self._recent.at(event.at_s)[_TIMED_OUT + asked] += 1
         else:
             self._levels[asked].soft_timeouts += 1
 
     def _task_moved(self, event: TaskMoved) -> None:
-        live = self._live.get(event.task_id)
-        if live is None or event.reason in _OF_THE_QUEUE:
+        task_id = event.task_id
+        queued = self._live.get(task_id)
+        if queued is None or event.reason in _OF_THE_QUEUE:
             return
-        if live.state == _QUEUED:
-            self._levels[live.level].ages.remove(live.since_s)
-            self._levels[event.priority].ages.add(live.since_s)
-        live.level = event.priority
+        past = self._past.get(task_id)
+        if past is None:
+            past = self._past[task_id] = _Past(queued.at_s, queued.priority)
         if event.reason == "set":  # A person asked for it: from now on the promise is that of the new class.
-            live.asked = event.priority
+            past.asked = event.priority
+        waits = self._no_longer_waits(queued)
+        moved = self._live[task_id] = dataclasses.replace(queued, priority=event.priority)
+        if waits:
+            self._levels[event.priority].moved[task_id] = moved
+
+    def _no_longer_waits(self, queued: TaskQueued) -> bool:
+        """Take a task off those that wait, if it does; return whether it did."""
+        level = self._levels[queued.priority]
+        return level.waits.pop(queued.task_id, None) is not None or level.moved.pop(queued.task_id, None) is not None
 
     def _job_changed(self, event: JobChanged) -> None:
         if event.state in self._jobs:
@@ -317,12 +354,12 @@ class Metrics:
         return LevelMetrics(
             queued=depths[0][priority],
             running=depths[1][priority],
-            longest_wait_s=level.ages.longest_s(now_s),
+            longest_wait_s=_longest_s(level, now_s),
             submitted=level.submitted,
-            completed=level.by_end[TaskState.COMPLETED],
-            failed=level.by_end[TaskState.FAILED],
-            cancelled=level.by_end[TaskState.CANCELLED],
-            skipped=level.by_end[TaskState.SKIPPED],
+            completed=level.completed,
+            failed=level.failed,
+            cancelled=level.cancelled,
+            skipped=level.skipped,
             soft_timeouts=level.soft_timeouts,
             hard_timeouts=level.hard_timeouts,
             retries=level.retries,
@@ -335,3 +372,12 @@ class Metrics:
             running_time=level.running.lifetime().summary(),
             response=level.response.lifetime().summary(),
         )
+
+
+def _longest_s(level: _Level, now_s: float) -> float:
+    """Return how long the oldest task of a level has waited: the first of those in order, or one that was moved."""
+    since_s = min((queued.at_s for queued in level.moved.values()), default=now_s)
+    for queued in level.waits.values():
+        since_s = min(since_s, queued.at_s)
+        break
+    return now_s - since_s

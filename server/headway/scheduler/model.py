@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from headway.scheduler.eventclass import event
 from headway.scheduler.kinds import (
     ErrorKind,
     Jitter,
@@ -275,12 +276,12 @@ class Snapshot:
 # Emitted by the engine after each change, in order. Subscribers run on the loop and must return at once.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class Event:
     at_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class JobChanged(Event):
     """A visible job was created or changed its state (`previous` None at creation)."""
 
@@ -289,7 +290,7 @@ class JobChanged(Event):
     previous: JobState | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class JobProgressed(Event):
     job_id: str
     done: int
@@ -297,7 +298,7 @@ class JobProgressed(Event):
     progress: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class TaskQueued(Event):
     job_id: str
     task_id: str
@@ -306,7 +307,7 @@ class TaskQueued(Event):
     visible: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class TaskStarted(Event):
     job_id: str
     task_id: str
@@ -317,7 +318,7 @@ class TaskStarted(Event):
     visible: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class StepEnded(Event):
     """`slot` names the executor's slot for a timeline: "loop", "thread-3", "background-1"."""
 
@@ -334,7 +335,7 @@ class StepEnded(Event):
     error: Failure | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class TaskRetrying(Event):
     job_id: str
     task_id: str
@@ -344,7 +345,7 @@ class TaskRetrying(Event):
     error: Failure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class TaskTimedOut(Event):
     job_id: str
     task_id: str
@@ -353,7 +354,7 @@ class TaskTimedOut(Event):
     limit_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class TaskEnded(Event):
     job_id: str
     task_id: str
@@ -363,7 +364,7 @@ class TaskEnded(Event):
     visible: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class TaskMoved(Event):
     """A waiting task's level changed: by the caller, by age, by demotion or by inheritance."""
 
@@ -374,13 +375,13 @@ class TaskMoved(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class PausedChanged(Event):
     priorities: tuple[Priority, ...]
     reason: str | None  # "user", "battery", "memory", "cpu"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class WorkerChanged(Event):
     """A worker process was started, ended as asked, died, or was killed."""
 
@@ -390,7 +391,7 @@ class WorkerChanged(Event):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@event
 class LoopStalled(Event):
     """The event loop did not turn for `stalled_s`; `culprit` names what ran."""
 

@@ -20,7 +20,7 @@ from headway.scheduler.model import (
     TaskTimedOut,
 )
 from headway.scheduler.records import JobRecord, TaskRecord
-from headway.scheduler.stimuli import Command, Publish
+from headway.scheduler.stimuli import Command
 
 
 class Outbox:
@@ -33,12 +33,12 @@ class Outbox:
         self.observed = False
 
     def publish(self, event: Event) -> None:
-        self.commands.append(Publish(event))
+        self.commands.append(event)
 
     def step_ended(
         self, record: TaskRecord, state: StepState, result: StepResult, failure: Failure | None, now_s: float
     ) -> None:
-        self.publish(
+        self.commands.append(
             StepEnded(
                 at_s=now_s,
                 job_id=record.job.job_id,
@@ -57,7 +57,7 @@ class Outbox:
 
     def task_queued(self, record: TaskRecord, now_s: float) -> None:
         job = record.job
-        self.publish(
+        self.commands.append(
             TaskQueued(
                 at_s=now_s,
                 job_id=job.job_id,
@@ -70,7 +70,7 @@ class Outbox:
 
     def task_started(self, record: TaskRecord, waited_s: float, now_s: float) -> None:
         job = record.job
-        self.publish(
+        self.commands.append(
             TaskStarted(
                 at_s=now_s,
                 job_id=job.job_id,
@@ -86,7 +86,7 @@ class Outbox:
     def task_ended(self, record: TaskRecord, now_s: float) -> None:
         job = record.job
         assert record.outcome is not None
-        self.publish(
+        self.commands.append(
             TaskEnded(
                 at_s=now_s,
                 job_id=job.job_id,
@@ -99,7 +99,7 @@ class Outbox:
         )
 
     def task_retrying(self, record: TaskRecord, delay_s: float, failure: Failure, now_s: float) -> None:
-        self.publish(
+        self.commands.append(
             TaskRetrying(
                 at_s=now_s,
                 job_id=record.job.job_id,
@@ -112,7 +112,7 @@ class Outbox:
         )
 
     def task_timed_out(self, record: TaskRecord, hard: bool, limit_s: float, now_s: float) -> None:
-        self.publish(
+        self.commands.append(
             TaskTimedOut(
                 at_s=now_s,
                 job_id=record.job.job_id,
@@ -124,7 +124,7 @@ class Outbox:
         )
 
     def task_moved(self, record: TaskRecord, previous: Priority, priority: Priority, reason: str, now_s: float) -> None:
-        self.publish(
+        self.commands.append(
             TaskMoved(
                 at_s=now_s,
                 job_id=record.job.job_id,
@@ -139,6 +139,6 @@ class Outbox:
         self.publish(JobChanged(at_s=now_s, job_id=job.job_id, state=job.state, previous=previous))
 
     def job_progressed(self, job: JobRecord, now_s: float) -> None:
-        self.publish(
+        self.commands.append(
             JobProgressed(at_s=now_s, job_id=job.job_id, done=job.done, total=job.total, progress=job.progress)
         )

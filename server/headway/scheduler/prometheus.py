@@ -64,7 +64,9 @@ def families(snapshot: MetricsSnapshot) -> Iterator[Family]:
     yield from _gauges(snapshot)
     levels = snapshot.levels
     yield _summary(
-        "task_waiting_seconds", "Time from ready to started, each time.", _by_priority(levels, lambda it: it.waiting)
+        "task_waiting_seconds",
+        "Time from ready to started, all attempts together.",
+        _by_priority(levels, lambda it: it.waiting),
     )
     yield _summary(
         "task_running_seconds", "Running time of the last attempt.", _by_priority(levels, lambda it: it.running_time)

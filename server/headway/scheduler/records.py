@@ -146,6 +146,7 @@ class TaskRecord:
     """A task: where it stands, what it waits for, what it has done so far."""
 
     __slots__ = (
+        "_task_id",
         "attempt",
         "deaths",
         "dependents",
@@ -197,6 +198,7 @@ class TaskRecord:
         *,
         runs: bool = True,
     ) -> None:
+        self._task_id: str | None = None  # made when first asked for: only watchers do
         self.task = task
         self.job = job
         self.key = key
@@ -238,7 +240,10 @@ class TaskRecord:
 
     @property
     def task_id(self) -> str:
-        return f"{self.job.job_id}.{self.index}"
+        found = self._task_id
+        if found is None:
+            found = self._task_id = f"{self.job.job_id}.{self.index}"
+        return found
 
     @property
     def step_name(self) -> str:

@@ -139,55 +139,64 @@ class Sketch:
         return min(max(middle_s, self.minimum_s), self.maximum_s)
 
 
+class Sampler:
+    """Says how many observations the present one stands for: at high rates most stand for none.
+
+    Up to `every_one` in a slice of time each is looked at; past that about one in eight is, at uneven strides, so that
+    no rhythm of the callers hides a kind of work. Weights add up to the true count but for the last 15 or fewer.
+    """
+
+    __slots__ = ("_every_one", "_pending", "_seen", "_slice_s", "_state", "_until_s")
+
+    def __init__(self, *, slice_s: float = 5.0, every_one: int = 200) -> None:
+        self._slice_s = slice_s
+        self._every_one = every_one
+        self._until_s = -math.inf
+        self._seen = 0  # in this slice
+        self._pending = 0  # since the last that was looked at
+        self._state = 1
+
+    def weigh(self, at_s: float) -> int:
+        """Return how many observations the one at `at_s` stands for; 0: pass it over."""
+        if at_s >= self._until_s:
+            self._until_s = at_s + self._slice_s
+            self._seen = 0
+        if self._seen < self._every_one:
+            self._seen += 1
+            weight = self._pending + 1
+            self._pending = 0
+            return weight
+        self._pending += 1
+        # The high bits of a linear congruential sequence: its low ones repeat too soon.
+        if self._pending <= self._state >> 12:
+            return 0
+        self._state = (self._state * 25173 + 13849) & 0xFFFF
+        weight = self._pending
+        self._pending = 0
+        return weight
+
+
 class WindowedSketch:
     """Durations of the recent past by slices of time, and of the whole life.
 
     Each observation goes into the newest slice only; slices that fall out of the window are poured into the lifetime.
-    At high rates only some are looked at: past `every_one` in a slice, one in about eight is counted for those that
-    it stands for, at uneven strides, so that no rhythm of the callers hides a kind of work. Counts are exact but for
-    the last 15 or fewer.
     """
 
-    __slots__ = (
-        "_every_one",
-        "_lifetime",
-        "_newest",
-        "_pending",
-        "_slice_s",
-        "_slices",
-        "_state",
-        "_until_s",
-        "_window",
-    )
+    __slots__ = ("_lifetime", "_newest", "_slice_s", "_slices", "_until_s", "_window")
 
-    def __init__(self, *, slice_s: float = 5.0, slices: int = 12, every_one: int = 1000) -> None:
+    def __init__(self, *, slice_s: float = 5.0, slices: int = 12) -> None:
         self._slice_s = slice_s
         self._window = slices
-        self._every_one = every_one
         self._lifetime = Sketch()
         self._slices: list[tuple[float, Sketch]] = []  # (start, what it holds), oldest first
         self._newest = Sketch()
         self._until_s = -math.inf
-        self._pending = 0  # seen since the last that was counted
-        self._state = 1
 
-    def add(self, value_s: float, at_s: float) -> None:
-        """Count a duration that ended at `at_s` (seconds of any clock that does not go back)."""
+    def add(self, value_s: float, at_s: float, weight: int = 1) -> None:
+        """Count a duration that ended at `at_s` (seconds of any clock that does not go back), `weight` times."""
         if at_s >= self._until_s:
             self._turn(at_s)
-            self._newest.add(value_s, self._pending + 1)
-            self._pending = 0
-            return
-        newest = self._newest
-        if newest.count < self._every_one:
-            newest.add(value_s)
-            return
-        self._pending += 1
-        # The high bits of a linear congruential sequence: its low ones repeat too soon.
-        if self._pending > self._state >> 12:
-            newest.add(value_s, self._pending)
-            self._pending = 0
-            self._state = (self._state * 25173 + 13849) & 0xFFFF
+        self._newest.add(value_s, weight)
 
     def window(self, now_s: float) -> Sketch:
         """Return what was counted within the window that ends at `now_s` (give or take one slice)."""

@@ -196,12 +196,5 @@ class CallFallback:
     call: Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
-    event: Event
-
-
-# A `StepRun` is itself the command to begin it on the executor of its kind.
-Command: TypeAlias = (
-    StepRun | CancelRun | PreemptRun | AbandonRun | Resolve | Feed | StopFeeding | CallFallback | Publish
-)
+# An event is its own command: to tell whoever watches.
+Command: TypeAlias = StepRun | CancelRun | PreemptRun | AbandonRun | Resolve | Feed | StopFeeding | CallFallback | Event

@@ -18,7 +18,7 @@ from headway.scheduler.model import LoopStalled, Priority, StepEnded, WorkerChan
 
 MOST_STEPS = 20_000
 MOST_DEPTHS = 5_000
-DEPTH_INTERVAL_S = 0.05
+DEPTH_INTERVAL_S = 0.05  # how far samples of the depths should be apart
 _STALLS = "event loop stalled"
 _DEPTHS = "queue depth"
 
@@ -35,7 +35,6 @@ class Trace:
         self._steps: deque[StepEnded] = deque(maxlen=most_steps)
         self._depths: deque[tuple[float, tuple[int, ...], tuple[int, ...]]] = deque(maxlen=most_depths)
         self._incidents: deque[LoopStalled | WorkerChanged] = deque(maxlen=1000)
-        self.next_depth_s = self._origin_s  # a sample of the depths before this instant would come too soon
         self.step = self._steps.append  # takes a `StepEnded`
         self.incident = self._incidents.append  # takes a stall of the loop or a change of a worker
 
@@ -44,7 +43,6 @@ class Trace:
         sample = (at_s, tuple(queued), tuple(running))
         if not self._depths or self._depths[-1][1:] != sample[1:]:
             self._depths.append(sample)
-        self.next_depth_s = at_s + DEPTH_INTERVAL_S
 
     def export(self, since_s: float = 60.0) -> list[dict[str, Any]]:
         """Return what ended within the last `since_s` seconds as trace events.

@@ -6,30 +6,21 @@ none. So a limit that is crossed is reported within two seconds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from headway.scheduler.alerts import AlertChanged, Alerts, Reading
 from headway.scheduler.measures import Depths, Labels, Usage
 from headway.scheduler.metrics import Metrics
-from headway.scheduler.model import (
-    Event,
-    LoopStalled,
-    Priority,
-    StepEnded,
-    TaskEnded,
-    TaskQueued,
-    TaskStarted,
-    WorkerChanged,
-)
-from headway.scheduler.trace import Trace
+from headway.scheduler.model import Event, LoopStalled, Priority, StepEnded, WorkerChanged
+from headway.scheduler.trace import DEPTH_INTERVAL_S, Trace
 
 LOOK_INTERVAL_S = 1.0
 # Shares and quantiles are not told from fewer: one failed task of three is no alarm.
 FEWEST_SAMPLES = 20
 FEWEST_FOR_P99 = 100
 FEWEST_BAD = 3
-_DEPTH_EVENTS = frozenset({TaskQueued, TaskStarted, TaskEnded})
 # Of these the response time is a promise to a person; LOW and BATCH work may run for minutes by its nature.
 _ANSWERED = (Priority.CRITICAL, Priority.HIGH, Priority.NORMAL)
 _LABELS: tuple[Labels, ...] = tuple((("priority", priority.name),) for priority in Priority)
@@ -62,25 +53,34 @@ class Watch:
         self._usage = usage
         self._emit = emit
         self._timer: Timer | None = None
+        self._closed = False
+        self._due_s = -math.inf  # no sample of the depths before this instant
+        metrics, trace = self.metrics, self.trace
+        self._folds: dict[type[Event], Callable[[Any], None]] = {
+            **metrics.folds,
+            StepEnded: trace.step,
+            LoopStalled: _both(metrics.folds[LoopStalled], trace.incident),
+            WorkerChanged: _both(metrics.folds[WorkerChanged], trace.incident),
+        }
 
     def observe(self, event: Event) -> None:
         """Take note of an event; to be called for each one, in order."""
-        kind = type(event)
-        if kind is StepEnded:
-            self.trace.step(event)  # type: ignore[arg-type]  # `type` does not narrow, and is half of isinstance
-            return
-        metrics = self.metrics
-        metrics.observe(event)
-        if kind in _DEPTH_EVENTS:
-            if event.at_s >= self.trace.next_depth_s:
-                self.trace.depths(event.at_s, *metrics.depths())
-            if self._timer is None:
-                self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
-        elif isinstance(event, LoopStalled | WorkerChanged):
-            self.trace.incident(event)
+        fold = self._folds.get(type(event))
+        if fold is not None:
+            fold(event)
+            if event.at_s >= self._due_s:
+                self._sample(event.at_s)
+
+    def _sample(self, at_s: float) -> None:
+        """Note the depths, and see to it that somebody looks while there is work."""
+        self._due_s = at_s + DEPTH_INTERVAL_S
+        self.trace.depths(at_s, *self.metrics.depths())
+        if self._timer is None and not self._closed:
+            self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
 
     def close(self) -> None:
         """Stop looking. What was measured stays readable."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -100,6 +100,16 @@ class Watch:
         self.look()
         if self.metrics.alive or self.alerts.watching:
             self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
+        else:
+            self._due_s = -math.inf  # The next event begins it all again, however soon it comes.
+
+
+def _both(one: Callable[[Any], None], other: Callable[[Any], None]) -> Callable[[Any], None]:
+    def fold(event: Event) -> None:
+        one(event)
+        other(event)
+
+    return fold
 
 
 def readings(metrics: Metrics, now_s: float) -> list[Reading]:

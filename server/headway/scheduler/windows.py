@@ -1,4 +1,4 @@
-"""Counts of the recent past, and the age of what waits; both in memory that does not follow the count.
+"""Counts of the recent past, in memory that does not follow the count.
 
 This room knows neither events nor priorities: its callers name kinds by small integers.
 """
@@ -23,11 +23,11 @@ class CountWindow:
         self._until_s = -math.inf
         self._began_s: float | None = None
 
-    def add(self, kind: int, at_s: float) -> None:
-        """Count one of `kind` (0 up to the number of kinds) at `at_s`."""
+    def at(self, at_s: float) -> list[int]:
+        """Return the counts by kind (0 up to the number of kinds) of the present slice, to be raised at once."""
         if at_s >= self._until_s:
             self._turn(at_s)
-        self._newest[kind] += 1
+        return self._newest
 
     def totals(self, now_s: float) -> list[int]:
         """Return the counts by kind within the window that ends at `now_s` (give or take one slice)."""
@@ -51,38 +51,3 @@ class CountWindow:
         self._until_s = start_s + self._slice_s
         if self._began_s is None:
             self._began_s = at_s
-
-
-class WaitingAges:
-    """Since when things wait, as counts by quarters of a second: exact under any order of coming, going and moving."""
-
-    __slots__ = ("_counts",)
-
-    GRAIN_S = 0.25
-
-    def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
-
-    def add(self, since_s: float) -> None:
-        """Something waits since `since_s`."""
-        grain = int(since_s * 4)
-        self._counts[grain] = self._counts.get(grain, 0) + 1
-
-    def remove(self, since_s: float) -> None:
-        """Something that waited since `since_s` does not any more.
-
-        Raises:
-            KeyError: nothing waits since then.
-        """
-        grain = int(since_s * 4)
-        left = self._counts[grain] - 1
-        if left:
-            self._counts[grain] = left
-        else:
-            del self._counts[grain]
-
-    def longest_s(self, now_s: float) -> float:
-        """Return the longest wait, understated by up to `GRAIN_S`; 0 while nothing waits."""
-        if not self._counts:
-            return 0.0
-        return max(0.0, now_s - (min(self._counts) + 1) * self.GRAIN_S)

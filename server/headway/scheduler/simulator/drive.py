@@ -40,7 +40,6 @@ from headway.scheduler.stimuli import (
     Command,
     Feed,
     Input,
-    Publish,
     StepEnded,
     Submitted,
     TasksFed,
@@ -205,8 +204,8 @@ class Simulation:
             case Feed(job_id, count):
                 tasks, last = self._fed[job_id].take(count)
                 self._call_later(0.0, lambda: self._tell(TasksFed(job_id, tuple(tasks), last)))
-            case Publish(event):
-                self._observe(event)
+            case Event():
+                self._observe(command)
             case _:
                 return  # nobody waits for outcomes here, and steps have no code that could be told to hurry
 

@@ -1,0 +1,170 @@
+"""What the scheduler costs: a task, a task among a hundred thousand, an event of the core, watching; beside others.
+
+Figures are ratios within one run, medians of several rounds that take turns, so that a busy machine is busy for all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+import importlib.util
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+
+from headway.scheduler import Job, JobHandle, Priority, Requirement, Scheduler, SchedulerConfig, Task
+from headway.scheduler.core import SchedulerCore
+from headway.scheduler.executors.base import StepResult, Totals
+from headway.scheduler.executors.inline import inline_executors
+from headway.scheduler.stimuli import StepEnded, Submitted
+from tests.bench.frame import Figure
+from tests.bench.peers import PEERS, Run, bare_asyncio, empty
+from tests.scheduler.machines import StillMachine
+
+COUNT = 10_000
+ROUNDS = 7
+FEWER_ROUNDS = 3  # of the others
+MANY, FEW = 100_000, 100
+PROBES = 300
+NOTHING = Requirement(cpu_cores=0.0, memory_mb=0.0)
+
+
+def bench() -> Iterator[Figure]:
+    """Measure all of it."""
+    yield from _beside_others()
+    yield from _among_many()
+    yield _memory()
+    yield from _core()
+
+
+def _scheduler(*, watch: bool) -> Scheduler:
+    config = SchedulerConfig(watch=watch, queue_capacity=4 * MANY)
+    return Scheduler(config, executors=inline_executors(), machine=StillMachine())
+
+
+async def _ours(count: int, *, watch: bool) -> float:
+    """Seconds from the submission of `count` empty tasks to the last outcome."""
+    async with _scheduler(watch=watch) as scheduler:
+        gc.collect()
+        started_s = time.perf_counter()
+        handles = [scheduler.run(empty) for _ in range(count)]
+        for handle in handles:
+            await handle
+        return time.perf_counter() - started_s
+
+
+def _beside_others() -> Iterator[Figure]:
+    ways: dict[str, tuple[Run, int]] = {
+        "asyncio": (bare_asyncio, COUNT),
+        "headway": (functools.partial(_ours, watch=False), COUNT),
+        "headway, watched": (functools.partial(_ours, watch=True), COUNT),
+    }
+    packages = {"dask": "distributed"}
+    for name, way in PEERS.items():
+        if importlib.util.find_spec(packages.get(name, name)) is None:
+            print(f"  {name} is not installed and left out")
+        else:
+            ways[name] = way
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(ROUNDS):
+        for name, (run, count) in ways.items():
+            if number < FEWER_ROUNDS or name not in PEERS:
+                taken[name].append(asyncio.run(run(count)) / count)
+    median = {name: statistics.median(values) for name, values in taken.items()}
+    for name, value_s in median.items():
+        yield Figure(name=f"empty task: {name}", value=value_s, unit="s")
+    for name in median:
+        if name != "asyncio":
+            yield Figure(name=f"empty task: {name} / asyncio", value=median[name] / median["asyncio"], unit="share")
+    ratio = statistics.median(on / off for on, off in zip(taken["headway, watched"], taken["headway"], strict=True))
+    yield Figure(name="watching: on / off", value=ratio, unit="share")
+
+
+def _among_many() -> Iterator[Figure]:
+    """What one more task costs, and moving or cancelling one, with few and with many that wait."""
+    costs = asyncio.run(_costs())
+    for name in ("run one more", "cancel one", "set priority of one"):
+        few_s, many_s = costs[FEW][name], costs[MANY][name]
+        yield Figure(name=f"{name}, {MANY} waiting", value=many_s, unit="s")
+        yield Figure(name=f"{name}: {MANY} / {FEW} waiting", value=many_s / few_s, unit="share")
+
+
+async def _costs() -> dict[int, dict[str, float]]:
+    costs: dict[int, dict[str, float]] = {}
+    for waiting in (FEW, MANY):
+        async with _scheduler(watch=False) as scheduler:
+            scheduler.pause([Priority.NORMAL, Priority.LOW])
+            handles = [scheduler.run(empty, priority=Priority.NORMAL) for _ in range(waiting)]
+            step = max(1, waiting // PROBES)
+            some = handles[::step][:PROBES]
+            # The collector looks at everything that lives now and then; that is not what is measured here.
+            gc.collect()
+            gc.freeze()
+            costs[waiting] = {
+                "run one more": await _each_run(scheduler),
+                "set priority of one": _each(lambda it: scheduler.set_priority(it.job_id, Priority.LOW), some),
+                "cancel one": _each(lambda it: it.cancel(), some),
+            }
+            gc.unfreeze()
+    return costs
+
+
+async def _each_run(scheduler: Scheduler) -> float:
+    taken = []
+    for _ in range(PROBES):
+        started_s = time.perf_counter()
+        await scheduler.run(empty, priority=Priority.HIGH)
+        taken.append(time.perf_counter() - started_s)
+    return statistics.median(taken)
+
+
+def _each(act: Callable[[JobHandle], object], some: Sequence[JobHandle]) -> float:
+    taken = []
+    for one in some:
+        started_s = time.perf_counter()
+        act(one)
+        taken.append(time.perf_counter() - started_s)
+    return statistics.median(taken)
+
+
+def _memory() -> Figure:
+    """KiB for each task that waits, everything counted that a submission leaves behind."""
+
+    async def measured() -> float:
+        async with _scheduler(watch=True) as scheduler:
+            scheduler.pause([Priority.NORMAL])
+            tracemalloc.start()
+            before, _ = tracemalloc.get_traced_memory()
+            handles = [scheduler.run(empty) for _ in range(FEW * 100)]
+            after, _ = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            return (after - before) / len(handles)
+
+    return Figure(name="memory of a waiting task, bytes", value=asyncio.run(measured()), unit="count")
+
+
+def _core() -> Iterator[Figure]:
+    """Seconds of the core for an input: half are submissions, half the ends of steps."""
+    core = SchedulerCore(
+        SchedulerConfig(), totals=Totals(cpu_cores=4.0, memory_mb=8192.0), slots=(4,) * 6, draw=lambda: 0.5
+    )
+    jobs = [
+        Job(type="x", title="x", tasks=(Task(name="x", call=empty, requirement=NOTHING),), visible=False)
+        for _ in range(COUNT)
+    ]
+    taken: list[float] = []
+    result = StepResult()
+    for number, job in enumerate(jobs, 1):
+        at_s = number * 0.001
+        submitted = Submitted((job,), (number,))
+        started_s = time.perf_counter()
+        core.handle(submitted, at_s)
+        taken.append(time.perf_counter() - started_s)
+        ended = StepEnded(number, result)  # runs are numbered from one
+        started_s = time.perf_counter()
+        core.handle(ended, at_s)
+        taken.append(time.perf_counter() - started_s)
+    yield Figure(name="core, per input", value=statistics.median(taken), unit="s")
+    yield Figure(name="core, per input, p99", value=statistics.quantiles(taken, n=100)[98], unit="s")
