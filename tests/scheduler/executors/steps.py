@@ -1,6 +1,7 @@
 """What the tests run in worker processes: each does one thing that workers meet in life."""
 
 import ctypes
+import itertools
 import os
 import signal
 import sys
@@ -155,6 +156,12 @@ def hang() -> None:
     current_step().report_partial(os.getpid())
     while True:
         sum(range(1000))
+
+
+def hang_in_native_code() -> None:
+    """Begin, and let no other thread of the process run any more."""
+    current_step().report_partial(os.getpid())
+    sum(itertools.repeat(0))
 
 
 def hang_in_child() -> None:

@@ -288,7 +288,7 @@ async def main():
     bench = Bench(ProcessExecutor(), StepKind.PROCESS)
     await bench.executor.start(bench.report)
     pids = [await bench.value(steps.pid, priority=Priority.BATCH)]
-    pids += [await begun(bench.begin(steps.hang)[1])]
+    pids += [await begun(bench.begin(step)[1]) for step in (steps.hang, steps.hang_in_native_code)]
     child = Child(["/bin/sh", "-c", "echo $$; exec sleep 1000"])
     await child.start()
     pids += [int(await child.stdout.readline()), child.pid]
@@ -310,7 +310,7 @@ async def test_nothing_of_ours_outlives_us(number: signal.Signals) -> None:
     parent = Child([sys.executable, "-I", "-c", boot])
     await parent.start()
     pids = await pids_from(parent.stdout)
-    assert len(set(pids)) >= 7, (pids, parent.stderr_tail)
+    assert len(set(pids)) >= 8, (pids, parent.stderr_tail)
     assert parent.pid is not None
     os.kill(parent.pid, number)
     assert not wait_until_gone(pids)

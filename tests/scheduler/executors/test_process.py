@@ -244,7 +244,7 @@ async def test_a_preempted_step_may_make_room() -> None:
         assert (await ended(sink)).value == "made room"
 
 
-@pytest.mark.parametrize("call", [steps.hang, steps.hang_in_child])
+@pytest.mark.parametrize("call", [steps.hang, steps.hang_in_native_code, steps.hang_in_child])
 async def test_a_deaf_step_is_killed_with_all_it_started_and_replaced(call: Callable[[], None]) -> None:
     async with processes(size=1) as bench:
         running, sink = bench.begin(call)
