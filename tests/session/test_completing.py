@@ -175,6 +175,18 @@ async def test_what_is_shown_can_be_resolved_while_it_is_remembered(office: Open
         assert desk.completing.resolve(found.list_id, 0) is None
 
 
+@pytest.mark.asyncio
+async def test_in_a_very_long_text_the_lines_around_the_cursor_count(office: OpenOffice) -> None:
+    filler = "".join(f"far_{number} = {number}\n" for number in range(40_000))
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        desk = Desk(place)
+        found = await desk.complete("a.py", filler + "def near_here(argument):\n    print(arg$0um)\n" + filler)
+        assert labels(found)[0] == "argument"
+        assert found.replace_range == Range(Position(40_001, 10), Position(40_001, 15))
+        found = await desk.complete("a.py", filler + "class C:\n    def method(self):\n        self.me$0\n")
+        assert labels(found)[0] == "method"
+
+
 def indexed(**files: str) -> IndexView:
     """Return an index of modules, by name."""
     table = SymbolTable("/elsewhere")

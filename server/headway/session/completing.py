@@ -22,9 +22,9 @@ from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPoli
 from headway.session.jobs import value_of
 from headway.session.looking_ahead import Lookahead
 from headway.session.ports import Room, SessionContext
-from headway.session.typed_word import ASKED_WHOLE, TypedWord, import_source
+from headway.session.typed_word import ASKED_WHOLE, Surroundings, TypedWord, import_source
 from headway.workspace.documents import Document
-from headway.workspace.python_text import PlaceKind, place_at
+from headway.workspace.python_text import PlaceKind
 from headway.workspace.symbols import IndexView
 from headway.workspace.text import Position, Range
 from headway.workspace.uris import identity, uri_to_path
@@ -103,6 +103,7 @@ class Completing(Room):
         began_s = loop.time()
         settings = self._context.settings.completion
         position = document.position_at(document.offset_at(position))  # Clients ask beyond the end, too.
+        await self._ahead.read(document)
         word = self._word(document, position)
         if word is None:
             return self._list(document, position, position, (), incomplete=False)
@@ -146,8 +147,9 @@ class Completing(Room):
 
     def _word(self, document: Document, position: Position) -> TypedWord | None:
         """Return the word at the position, known or new; None where nothing can be offered."""
-        text = document.text
-        offset = document.offset_at(position)
+        around = Surroundings.of(document.content, position.line)
+        text = str(around.text)
+        offset = around.text.offset_at(around.inside(position))
         line = document.line(position.line)
         written = _written_before(line, position.column)
         after = text[offset + _word_length(line, position.column) :]
@@ -159,10 +161,10 @@ class Completing(Room):
                 self._current[key] = known
                 return known
         self._drop(key)
-        place = place_at(document.content, position)
+        place = around.place(position)
         if place.kind in _NOTHING_FITS or document.language != "python":
             return None
-        word = TypedWord(document, place, before, after)
+        word = TypedWord(document, place, before, after, around)
         self._current[key] = word
         return word
 

@@ -16,7 +16,7 @@ from headway.engines.server import EngineState
 from headway.engines.ty import TyEngine
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.ports import SessionContext
-from headway.session.typed_word import TypedWord
+from headway.session.typed_word import LONGEST_READ, Surroundings, TypedWord
 from headway.workspace import python_scope
 from headway.workspace.documents import Document
 from headway.workspace.python_text import PlaceKind, place_at
@@ -46,6 +46,7 @@ class Lookahead:
         self._words: dict[str, TypedWord] = {}
         self._texts: dict[str, str] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._read: set[str] = set()
         self._warming = asyncio.Lock()
 
     def word(self, key: str) -> TypedWord | None:
@@ -68,6 +69,7 @@ class Lookahead:
         """A document was closed."""
         self.drop(key)
         self._texts.pop(key, None)
+        self._read.discard(key)
         if (timer := self._timers.pop(key, None)) is not None:
             timer.cancel()
 
@@ -78,7 +80,7 @@ class Lookahead:
         asyncio.get_running_loop().call_later(_AFTER_ANSWER_S, self._guess_members, document, position)
 
     def _guess_members(self, document: Document, position: Position) -> None:
-        if not self._can_guess(document):
+        if not self._can_guess(document) or len(document.content) > LONGEST_READ:
             return
         content = document.content.apply([Edit(Range(position, position), ".")])
         dotted = Document(uri=document.uri, language=document.language, version=document.version, text=content)
@@ -86,13 +88,13 @@ class Lookahead:
         if place.kind is not PlaceKind.MEMBER:
             return
         text, offset = document.text, document.offset_at(position)
-        self._guess(TypedWord(dotted, place, f"{text[:offset]}.", text[offset:]))
+        self._guess(TypedWord(dotted, place, f"{text[:offset]}.", text[offset:], Surroundings(content, 0)))
 
     # ---- a new name -------------------------------------------------------------------------------------------------
 
     def changed(self, document: Document) -> None:
         """A document has a new text."""
-        if document.language != "python" or len(document.content) > LONGEST_TEXT:
+        if document.language != "python" or len(document.content) > LONGEST_READ:
             return
         key = identity(document.uri)
         text = document.text
@@ -116,7 +118,8 @@ class Lookahead:
             return
         place = place_at(document.content, document.position_at(offset))
         if place.kind in (PlaceKind.NAME, PlaceKind.IMPORTED) and not place.prefix:
-            self._guess(TypedWord(document, place, text[:offset], text[offset:]))
+            around = Surroundings(document.content, 0)
+            self._guess(TypedWord(document, place, text[:offset], text[offset:], around))
 
     # ---- both -------------------------------------------------------------------------------------------------------
 
@@ -137,7 +140,8 @@ class Lookahead:
         if document.language != "python" or len(document.content) > LONGEST_TEXT:
             return
         key = identity(document.uri)
-        self._texts[key] = document.text
+        if len(document.content) <= LONGEST_READ:
+            self._texts[key] = document.text
         self._context.scheduler.run(
             self._warm,
             document,
@@ -149,8 +153,17 @@ class Lookahead:
             timeout=TimeoutPolicy(hard_s=_WARM_LIMIT_S),
         )
 
-    async def _warm(self, document: Document) -> None:
+    async def read(self, document: Document) -> None:
+        """Read a text once, in turns with the rest of the loop; afterwards only what changes is read anew."""
+        key = identity(document.uri)
+        if key in self._read or document.language != "python" or len(document.content) > LONGEST_READ:
+            return
         await _read_in_turns(document.content)
+        if self._context.documents.get(document.uri) is not None:
+            self._read.add(key)
+
+    async def _warm(self, document: Document) -> None:
+        await self.read(document)
         if not self._ty.coming:
             return
         await self._ty.ready()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from headway.engines.client import Reply
 from headway.engines.errors import EngineAnswerError
@@ -12,11 +13,15 @@ from headway.features.importing import importable
 from headway.workspace import python_scope as scope
 from headway.workspace.documents import Document
 from headway.workspace.index import SymbolKind
-from headway.workspace.python_text import Place, PlaceKind
+from headway.workspace.python_text import Place, PlaceKind, place_at
 from headway.workspace.symbols import Found, IndexView
+from headway.workspace.text import Position, Text
 
 # Where ty is asked at the word's beginning: its whole list then serves the word, however it is typed on or taken back.
 ASKED_WHOLE = frozenset({PlaceKind.MEMBER, PlaceKind.IMPORTED, PlaceKind.MODULE})
+# A longer text is read around the cursor only; all of it would hold the loop up for too long.
+LONGEST_READ = 300_000
+_LINES_BEFORE, _LINES_BEHIND = 1_500, 300
 _STALE_ANSWERS = 3  # how often ty is asked again when texts changed while it was working
 _LEAST_PREFIX = 2  # letters before names are offered that need an import first
 _MOST_IMPORTS = 40
@@ -38,17 +43,49 @@ _IMPORTABLE_KINDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The part of a text that is read for one place in it: the whole, or of a long text the lines around the place."""
+
+    text: Text
+    first_line: int  # of the part, in the whole
+
+    @classmethod
+    def of(cls, whole: Text, line: int) -> Surroundings:
+        """Return what is read of a text for a place in a line."""
+        if len(whole) <= LONGEST_READ:
+            return cls(whole, 0)
+        first = max(line - _LINES_BEFORE, 0)
+        last = min(line + _LINES_BEHIND, whole.line_count)
+        return cls(Text("\n".join(whole.line(number) for number in range(first, last))), first)
+
+    def inside(self, position: Position) -> Position:
+        """Return a position of the whole text within the part."""
+        return Position(position.line - self.first_line, position.column)
+
+    def outside(self, position: Position) -> Position:
+        """Return a position within the part in the whole text."""
+        return Position(position.line + self.first_line, position.column)
+
+    def place(self, position: Position) -> Place:
+        """Return what stands at a position of the whole text."""
+        found = place_at(self.text, self.inside(position))
+        return replace(found, start=self.outside(found.start), end=self.outside(found.end))
+
+
 class TypedWord:
     """What may stand at one place.
 
     Args:
         document: The text when the word was begun.
+        around: What of it is read, see `Surroundings`.
         before, after: The text around the word: as long as they are the same, so is the place.
     """
 
-    def __init__(self, document: Document, place: Place, before: str, after: str) -> None:
+    def __init__(self, document: Document, place: Place, before: str, after: str, around: Surroundings) -> None:
         self.document = document
         self.place = place
+        self._around = around
         self.reply: Reply | None = None
         self.engine_items: Sequence[TyItem] = ()
         self._before = before
@@ -87,7 +124,7 @@ class TypedWord:
         if not reply.cancelled() and reply.exception() is None:
             answer = reply.result()
             self.engine_items = answer.items if isinstance(answer, TyList) else ()
-            self._engine = _engine_source(self.engine_items, self.place, self.document)
+            self._engine = _engine_source(self.engine_items, self.place, self._around.text)
         return self._engine
 
     # ---- the text itself --------------------------------------------------------------------------------------------
@@ -99,7 +136,7 @@ class TypedWord:
         return self._own
 
     def _own_names(self) -> Iterable[Source]:
-        outline = scope.Outline(self.document.content, self.place.start)
+        outline = scope.Outline(self._around.text, self._around.inside(self.place.start))
         if self.place.kind is PlaceKind.NAME:
             yield _scope_source(outline.names())
             yield _language_source()
@@ -153,9 +190,9 @@ def _language_source() -> Source:
     )
 
 
-def _engine_source(items: Sequence[TyItem], place: Place, document: Document) -> Source:
+def _engine_source(items: Sequence[TyItem], place: Place, text: Text) -> Source:
     if place.kind is PlaceKind.MEMBER:
-        uses = scope.Uses(document.content)
+        uses = scope.Uses(text)
         tiers = [_USED[uses.distance(place.receiver, item.label)] for item in items]
     else:
         tiers = [_tier(item, place) for item in items]
