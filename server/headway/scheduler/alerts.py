@@ -66,6 +66,9 @@ class Rule:
     clear_after_s: float = 2.0
 
 
+# What is judged by the last minute stays bad for a minute after it is over; only what is bad for longer lasts.
+_LASTS_IN_WINDOW_S = 120.0
+
 RULES: Sequence[Rule] = (
     Rule(
         metric="response.p95",
@@ -73,6 +76,7 @@ RULES: Sequence[Rule] = (
         worse=15.0,
         clear=4.0,
         message="one in twenty {where} tasks takes {value:.1f} s or longer (limit {threshold:g} s)",
+        lasts_s=_LASTS_IN_WINDOW_S,
     ),
     Rule(
         metric="response.p99",
@@ -80,6 +84,7 @@ RULES: Sequence[Rule] = (
         worse=90.0,
         clear=24.0,
         message="one in a hundred {where} tasks takes {value:.1f} s or longer (limit {threshold:g} s)",
+        lasts_s=_LASTS_IN_WINDOW_S,
     ),
     Rule(
         metric="queue.depth",
@@ -125,6 +130,7 @@ RULES: Sequence[Rule] = (
         worse=0.25,
         clear=0.03,
         message="{value:.0%} of the {where} tasks of the last minute failed (limit {threshold:.0%})",
+        lasts_s=_LASTS_IN_WINDOW_S,
     ),
     Rule(
         metric="tasks.timeouts",
@@ -132,6 +138,7 @@ RULES: Sequence[Rule] = (
         worse=0.30,
         clear=0.06,
         message="{value:.0%} of the {where} attempts of the last minute ran out of time (limit {threshold:.0%})",
+        lasts_s=_LASTS_IN_WINDOW_S,
     ),
 )
 
