@@ -298,7 +298,8 @@ async function withoutPython(): Promise<void> {
 async function restricted(): Promise<void> {
   const workspace = join(TOP, "hostile");
   const mark = join(TOP, "mark");
-  hostileWorkspace(workspace, mark, PYTHON);
+  const tools = join(ROOT, ".venv", "bin");
+  hostileWorkspace(workspace, mark, { python: PYTHON, ruff: join(tools, "ruff"), ty: join(tools, "ty") });
   const storage = existsSync(STORAGE) ? { storage: STORAGE } : {};
   await scenario("restricted", { workspace, trust: true, settings: UNHURRIED, ...storage }, async (now) => {
     await now.check("Restricted Mode is shown, and completion works", async (editor) => {

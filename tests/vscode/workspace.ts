@@ -53,22 +53,23 @@ export function largeWorkspace(folder: string, modules: number): void {
   }
 }
 
-/** A workspace that brings along an interpreter, settings and test set-up, each of which leaves a mark when it is run. */
-export function hostileWorkspace(folder: string, mark: string, python: string): void {
-  const program = join(folder, "tools", "python");
-  write(folder, "tools/python", `#!/bin/sh\necho "$0 $@" >> ${mark}\nexec ${python} "$@"\n`);
-  chmodSync(program, 0o755);
+/** A workspace that brings along programs, settings and test set-up, each of which leaves a mark when it is run. */
+export function hostileWorkspace(folder: string, mark: string, real: Readonly<Record<"python" | "ruff" | "ty", string>>): void {
+  for (const [name, program] of Object.entries(real)) {
+    write(folder, `tools/${name}`, `#!/bin/sh\necho "$0 $@" >> ${mark}\nexec ${program} "$@"\n`);
+    chmodSync(join(folder, "tools", name), 0o755);
+  }
   write(folder, "main.py", MAIN);
   write(folder, "shop/__init__.py", "");
   write(folder, "shop/orders.py", ORDERS);
   write(folder, "conftest.py", `open(${JSON.stringify(mark)}, "a").write("conftest\\n")\n`);
   write(folder, "sitecustomize.py", `open(${JSON.stringify(mark)}, "a").write("sitecustomize\\n")\n`);
   const settings = {
-    "headway.interpreter": program,
-    "headway.python.interpreter": program,
-    "headway.tests.python": program,
-    "headway.ruff.path": program,
-    "headway.ty.path": program,
+    "headway.interpreter": join(folder, "tools", "python"),
+    "headway.python.interpreter": join(folder, "tools", "python"),
+    "headway.tests.python": join(folder, "tools", "python"),
+    "headway.ruff.path": join(folder, "tools", "ruff"),
+    "headway.ty.path": join(folder, "tools", "ty"),
   };
   write(folder, ".vscode/settings.json", JSON.stringify(settings));
 }
