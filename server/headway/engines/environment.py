@@ -9,11 +9,16 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 _VENV_NAMES = (".venv", "venv", "env", ".env")
+_WHERE_TY_IS_TOLD = (
+    ("ty.toml", ("environment", "python")),
+    ("pyproject.toml", ("tool", "ty", "environment", "python")),
+)
 _WINDOWS = os.name == "nt"
 
 
@@ -61,6 +66,26 @@ def fallback_environment() -> Environment:
     An engine is told so, as it would otherwise offer the packages that we are made of.
     """
     return environment_at(Path(sys.base_prefix))
+
+
+def names_own_environment(root: Path) -> bool:
+    """Return whether the configuration of a root tells ty itself which environment to read."""
+    for name, keys in (
+        ("ty.toml", ("environment", "python")),
+        ("pyproject.toml", ("tool", "ty", "environment", "python")),
+    ):
+        path = root / name
+        if not path.is_file():  # Nor is a pipe of that name opened: it would never end.
+            continue
+        try:
+            tree: object = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            continue  # ty itself says what is wrong with it.
+        for key in keys:
+            tree = tree.get(key) if isinstance(tree, dict) else None
+        if isinstance(tree, str):
+            return True
+    return False
 
 
 def own_program(name: str) -> Path | None:

@@ -13,7 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headway.engines import ty
-from headway.engines.environment import fallback_environment, own_program, workspace_environment
+from headway.engines.environment import (
+    fallback_environment,
+    names_own_environment,
+    own_program,
+    workspace_environment,
+)
 from headway.engines.keeping import ServerKeeper
 from headway.engines.mirror import Encoding
 from headway.engines.server import ServerLaunch
@@ -112,13 +117,16 @@ class PythonEngine(Room):
             return None
         folders = self._context.folders
         roots = [folder.path for folder in folders if folder.path is not None]
-        found = workspace_environment(roots, interpreter=settings.python.interpreter) or fallback_environment()
+        prefix: str | None = None
+        if settings.python.interpreter or not any(names_own_environment(root) for root in roots):
+            found = workspace_environment(roots, interpreter=settings.python.interpreter) or fallback_environment()
+            prefix = os.fspath(found.prefix)
         return ty.launch(
             os.fspath(program),
             roots=tuple(folder.uri for folder in folders if folder.path is not None),
             cwd=roots[0] if roots and roots[0].is_dir() else Path(os.sep),
             env=clean_environment(),
-            python=os.fspath(found.prefix),
+            python=prefix,
             encoding=self._encoding,
             parallelism=max(1, (os.cpu_count() or 2) - 1),
             priority_class=priority_class,
