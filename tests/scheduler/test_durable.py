@@ -17,11 +17,14 @@ from headway.scheduler import (
     InvalidJobError,
     Job,
     JobState,
+    OnTimeout,
     Priority,
+    Requirement,
     Scheduler,
     StepContext,
     Task,
     TaskState,
+    TimeoutPolicy,
     current_step,
 )
 from headway.scheduler.durable import resumed_job
@@ -378,6 +381,54 @@ def test_after_kill_9_what_had_finished_does_not_run_again(path: Path) -> None:
     ran = second.stdout.split()
     assert ran[-1] == "COMPLETED"
     assert ran[:-1] == [str(i) for i in range(60, 80)]
+
+
+def test_a_job_that_the_machine_can_no_longer_run_is_given_up(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It was submitted on a larger machine: it is refused once, said, and not tried again."""
+
+    async def run() -> None:
+        history = History(path)
+        history.start()
+        history.submitted(
+            DurableJob(job_id="large", factory="large", args={}, priority=Priority.LOW, submitted_at_ms=1.0)
+        )
+        await history.close()
+        task = Task(name="t", call=chained, requirement=Requirement(cpu_cores=64.0))
+        large = Job(type="x", title="x", tasks=(task,), durable="large")
+        for _ in range(2):
+            async with scheduler(path, {"large": lambda: large}) as one:
+                assert one.history is not None
+                await one.history.flush()
+                await asyncio.sleep(0.01)
+                assert one.recent_jobs() == []
+        assert caplog.text.count("cannot be resumed") == 1
+
+    asyncio.run(run())
+
+
+def test_what_a_fallback_answered_is_asked_again_after_a_restart(path: Path) -> None:
+    """A value for want of a better one is not the task's result."""
+    work = Work()
+
+    def make() -> Job:
+        limit = TimeoutPolicy(hard_s=0.02, on_hard=OnTimeout.FALLBACK, fallback="old")
+        slow = Task(name="slow", call=asyncio.Event().wait, timeout=limit)
+        return Job(type="x", title="x", tasks=(slow, work.task("next", after=("slow",))), durable="x")
+
+    async def run() -> None:
+        work.gates["next"] = asyncio.Event()
+        one = scheduler(path, {"x": make})
+        await one.start()
+        one.submit(make())
+        await work.until(1)
+        await one.close()
+        history = History(path)
+        history.start()
+        (left,) = await history.unfinished()
+        assert left.finished == {}
+        await history.close()
+
+    asyncio.run(run())
 
 
 # ---- history of ordinary jobs
