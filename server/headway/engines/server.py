@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 _READ_BYTES = 1 << 18
 _HANDSHAKE_LIMIT_S = 20.0
 _GRACE_S = 0.5
+_LONGEST_WORDS = 500
 _WORTH_WAITING_S = 1.0  # nobody waits for a restart that is further away
 
 
@@ -143,7 +144,7 @@ class LanguageServer:
             child.close()
             raise
         self._child = child
-        client = LspClient(self.name, child.stdin.write, answer=self._answer)
+        client = LspClient(self.name, child.stdin.write, answer=self._answer, notified=self._notified)
         self._client = client
         handshake = client.request("initialize", _initialize_params(launch))
         handshake.add_done_callback(self._greeted)
@@ -195,6 +196,11 @@ class LanguageServer:
             case "workspace/diagnostic/refresh" | "workspace/semanticTokens/refresh" | "workspace/inlayHint/refresh":
                 return None
         raise LookupError(method)
+
+    def _notified(self, method: str, params: Any) -> None:
+        """Keep what it would tell a person; our own state says what matters of it."""
+        if method in ("window/showMessage", "window/logMessage") and isinstance(params, dict):
+            _log.warning("%s says: %s", self.name, str(params.get("message"))[:_LONGEST_WORDS])
 
     def _set_state(self, state: EngineState, message: str | None = None) -> None:
         if (state, message) == (self.state, self.message):
