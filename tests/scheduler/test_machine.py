@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from headway.scheduler.config import SchedulerConfig
+from headway.scheduler.errors import ImpossibleRequirementError
 from headway.scheduler.executors.base import MachineReport, Pressure, StepResult, Totals
 from headway.scheduler.model import (
     Job,
@@ -65,7 +66,11 @@ class CoreMachine(RuleBasedStateMachine):
 
     @rule(submitted=st.lists(drawn.jobs(), min_size=1, max_size=3))
     def submit(self, submitted: list[Job]) -> None:
-        self.tickets += self.world.submit(*submitted)
+        try:
+            self.tickets += self.world.submit(*submitted)
+        except ImpossibleRequirementError:  # since the machine has shrunk
+            assert self.world.core.quota.views()["cpuCores"].total < TOTALS.cpu_cores
+            return
         for record in self.world.core.jobs.submitted:
             for task in record.listed():
                 self.records[task.key] = task

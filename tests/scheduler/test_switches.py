@@ -241,12 +241,13 @@ def test_on_battery_background_work_goes_one_at_a_time() -> None:
     assert world.order == ["low0", "low1", "low2"]
 
 
-def test_batch_keeps_its_share_under_foreign_load() -> None:
-    """Held back by a busy machine, BATCH work still gets its few percent, by a timer and not by chance."""
+@pytest.mark.parametrize("priority", [Priority.LOW, Priority.BATCH])
+def test_background_keeps_a_share_under_foreign_load(priority: Priority) -> None:
+    """Held back by a busy machine, background work still gets a few percent, by a timer and not by chance."""
     world = World(config=CONFIG)
     world.press(cpu=1.0, foreign_cpu=0.95)
     for n in range(60):
-        world.run(f"b{n}", Work(lasts_s=0.05), priority=Priority.BATCH, requirement=Requirement(cpu_cores=1.0))
+        world.run(f"b{n}", Work(lasts_s=0.05), priority=priority, requirement=Requirement(cpu_cores=1.0))
     world.pass_s(20)
     assert 0.04 * 20 <= len(world.order) * 0.05 <= 0.12 * 20
 

@@ -19,6 +19,7 @@ from headway.scheduler.resources import GPU_MEMORY, GPUS, SLOT, Grant, Quota, Sl
 from headway.scheduler.strategies import Discipline, FairShares, Strategy, risen_rank
 
 _CRITICAL: Final = Priority.CRITICAL
+_LOW: Final = Priority.LOW
 _BATCH: Final = Priority.BATCH
 # Between CRITICAL and HIGH: where BATCH stands when its share is due.
 _DUE_RANK: Final = 0.5
@@ -173,7 +174,7 @@ class Admission:
         if self._all or now_s >= self.keep_at_s or (fresh and self._due(now_s)):
             self._begin_whole()
             lines = queue.lines()
-            if len(lines) == 1 and lines[0].key[0] is not _BATCH:
+            if len(lines) == 1 and self.pressed is None and lines[0].key[0] is not _BATCH:
                 return self._pass_line(lines[0], now_s)
             return self._pass(lines, now_s, whole=True)
         if not fresh:
@@ -315,7 +316,7 @@ class Admission:
 
     def _ranked(self, entry: Entry[TaskRecord], now_s: float, due: bool) -> tuple[float, float, int, Entry[TaskRecord]]:
         line = entry.line
-        if due and line.key[0] is _BATCH:
+        if due and (line.key[0] is _BATCH or (self.pressed == "cpu" and line.key[0] is _LOW)):
             return _DUE_RANK, entry.tag, entry.order, entry
         rank = risen_rank(self._disciplines[line.level], now_s - entry.since_s, self._config.rise_after_s)
         return rank, entry.tag, entry.order, entry
@@ -330,13 +331,19 @@ class Admission:
 
     def _count(self, priority: Priority, change: int, now_s: float) -> None:
         self.waiting[priority] += change
-        if priority is _BATCH:
-            self.credit.update(now_s, self.waiting[_BATCH] > 0 and not self.paused[_BATCH])
+        if priority >= _LOW:
+            self.credit.update(now_s, self._may_claim())
+
+    def _may_claim(self) -> bool:
+        """Return whether somebody waits who has a share: BATCH, and LOW while foreign load holds it back, too."""
+        if self.waiting[_BATCH] and not self.paused[_BATCH]:
+            return True
+        return self.pressed == "cpu" and self.waiting[_LOW] > 0 and not self.paused[_LOW]
 
     def _due(self, now_s: float) -> bool:
-        if not self.waiting[_BATCH]:
+        if not (self.waiting[_BATCH] or self.waiting[_LOW]):
             return False
-        self.credit.update(now_s, not self.paused[_BATCH])
+        self.credit.update(now_s, self._may_claim())
         return self.credit.is_due
 
     def _held(self, record: TaskRecord, by_credit: bool, running: bool = False) -> bool:
