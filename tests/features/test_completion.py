@@ -83,6 +83,16 @@ def test_whether_any_name_begins_so() -> None:
     assert not fits_any(source("Alpha"), "pha")
 
 
+@given(
+    labels=st.lists(st.text(alphabet="abAB_1", min_size=1, max_size=6), max_size=20, unique=True),
+    prefixes=st.lists(st.text(alphabet="abAB_", max_size=4), max_size=6),
+)
+def test_what_was_asked_before_changes_no_answer(labels: list[str], prefixes: list[str]) -> None:
+    kept = source(*labels)
+    for prefix in prefixes:
+        assert ranked(prefix, kept) == ranked(prefix, source(*labels))
+
+
 LABELS = st.lists(st.text(alphabet="abAB_1", min_size=1, max_size=6), max_size=30, unique=True)
 
 

@@ -100,19 +100,47 @@ class Tier(enum.IntEnum):
     ELSEWHERE = 6  # needs an import first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Names from one source, best first.
 
-    `tiers` has one for each label. `make` builds the candidate of an index. `final`: nothing that begins with the
-    word as it stands is missing, however it grows.
+    It remembers which names fit the prefix that was asked about last: as a word grows only those can fit.
+
+    Args:
+        tiers: One for each label.
+        make: Builds the candidate of an index.
+        final: Nothing that begins with the word as it stands is missing, however it grows.
     """
 
-    name: str
-    labels: Sequence[str]
-    tiers: Sequence[Tier]
-    make: Callable[[int], Candidate]
-    final: bool = True
+    __slots__ = ("_fitting", "_prefix", "final", "labels", "make", "name", "tiers")
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        labels: Sequence[str],
+        tiers: Sequence[Tier],
+        make: Callable[[int], Candidate],
+        final: bool = True,
+    ) -> None:
+        self.name = name
+        self.labels = labels
+        self.tiers = tiers
+        self.make = make
+        self.final = final
+        self._prefix = ""
+        self._fitting: Sequence[tuple[int, int]] = ()
+
+    def fitting(self, prefix: str) -> Sequence[tuple[int, int]]:
+        """Return the indices of the labels that fit a prefix, each with how well (lower is better)."""
+        if prefix and prefix == self._prefix:
+            return self._fitting
+        fits = _fit(prefix)
+        narrowing = self._prefix and prefix.startswith(self._prefix)
+        indices: Iterable[int] = [index for index, _ in self._fitting] if narrowing else range(len(self.labels))
+        labels = self.labels
+        found = [(index, fit) for index in indices if (fit := fits(labels[index])) is not None]
+        self._prefix, self._fitting = prefix, found
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,16 +160,13 @@ def merge(sources: Iterable[Source], prefix: str, max_items: int) -> Ranked:
 
     The source that comes first describes it; its place is the best that any source gives it.
     """
-    fits = _fit(prefix)
     best: dict[str, tuple[tuple[int, int, int, int], Source, int]] = {}
     final = True
     shows_private = prefix.startswith("_")
     for source in sources:
         final = final and source.final
-        for index, label in enumerate(source.labels):
-            fit = fits(label)
-            if fit is None:
-                continue
+        for index, fit in source.fitting(prefix):
+            label = source.labels[index]
             hidden = 0 if shows_private and not label.startswith("__") else _hidden(label)
             rank = (fit, hidden, source.tiers[index], index)
             known = best.get(label)

@@ -191,7 +191,8 @@ class Completing(Room):
         while (left_s := until_s - loop.time()) > 0:
             self._ask(word)
             if word.reply is not None:
-                await asyncio.wait([word.reply], timeout=left_s)
+                if not word.reply.done():
+                    await asyncio.wait([word.reply], timeout=left_s)
                 if not word.to_be_asked:
                     return
             elif not self._ty.coming:
