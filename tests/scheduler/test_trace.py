@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 from typing import Any
@@ -90,8 +91,8 @@ def test_counters_begin_with_what_held_before_the_window() -> None:
     for at_s, depth in ((1.0, 5), (2.0, 7), (9.5, 1)):
         trace.depths(at_s, [0, 0, depth, 0, 0], [0] * 5)
     clock.now_s = 10.0
-    normal = [e for e in trace.export(since_s=2.0) if e["ph"] == "C" and e["name"] == "queue depth NORMAL"]
-    assert [(e["ts"], e["args"]["queued"]) for e in normal] == [(8.0e6, 7), (9.5e6, 1)]
+    normal = [e for e in trace.export(since_s=2.0) if e["ph"] == "C" and e["name"] == "tasks waiting"]
+    assert [(e["ts"], e["args"]["NORMAL"]) for e in normal] == [(8.0e6, 7), (9.5e6, 1)]
 
 
 def test_a_depth_that_did_not_change_is_not_sampled_again() -> None:
@@ -132,4 +133,36 @@ def test_the_rings_are_bounded() -> None:
     clock.now_s = 100.0
     events = trace.export(since_s=1000.0)
     assert [e["name"] for e in slices(events)] == [f"t{i}: step" for i in range(90, 100)]
-    assert len([e for e in events if e["ph"] == "C"]) == 25
+    assert len([e for e in events if e["ph"] == "C"]) == 10
+
+
+def test_an_export_lets_the_loop_turn() -> None:
+    """Thousands of slices are made in pieces, and what comes meanwhile changes nothing in them."""
+
+    async def run() -> None:
+        clock = Clock()
+        trace = Trace(clock)
+        for i in range(2000):
+            trace.step(step(f"t{i}", i * 0.01, 0.005))
+        clock.now_s = 20.0
+        wanted = trace.export()
+        turns = 0
+
+        async def turn() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                trace.step(step("later", 20.0, 0.1))
+                await asyncio.sleep(0)
+
+        turning = asyncio.create_task(turn())
+        assert await trace.exported() == wanted
+        turning.cancel()
+        assert turns > 10
+
+    asyncio.run(run())
+
+
+def test_hundreds_of_coroutines_at_once_are_placed() -> None:
+    events = exported(*(step(f"t{i}", i * 0.001, 10.0) for i in range(500)), now_s=20.0)
+    assert len({e["tid"] for e in slices(events)}) == 500

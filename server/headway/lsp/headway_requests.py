@@ -108,9 +108,9 @@ class HeadwayRequests:
         priorities = _priorities(params)
         return _paused(self._scheduler.resume(priorities) if priorities else self._scheduler.snapshot().paused)
 
-    def timeline(self, params: object) -> Mapping[str, Any]:
+    async def timeline(self, params: object) -> Mapping[str, Any]:
         since_ms = Arguments({} if params is None else params).number("sinceMs", 60_000, high=_LONGEST_TIMELINE_MS)
-        return {"traceEvents": self._scheduler.trace.export(since_ms / 1000)}
+        return {"traceEvents": await self._scheduler.trace.exported(since_ms / 1000)}
 
     def metrics(self, params: object) -> Mapping[str, str]:
         return {"text": self._scheduler.metrics.prometheus()}

@@ -9,18 +9,21 @@ Source: Google, "Trace Event Format" (phases X, C, i and M).
 
 from __future__ import annotations
 
+import asyncio
+import heapq
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headway.scheduler.model import LoopStalled, Priority, StepEnded, WorkerChanged
 
-MOST_STEPS = 20_000
-MOST_DEPTHS = 5_000
+MOST_STEPS = 5_000
+MOST_DEPTHS = 2_000
 DEPTH_INTERVAL_S = 0.05  # how far samples of the depths should be apart
 _STALLS = "event loop stalled"
-_DEPTHS = "queue depth"
+_LEVELS = tuple(priority.name for priority in Priority)
+_AT_ONCE = 100  # events that are made in less than a millisecond
 
 
 class Trace:
@@ -47,40 +50,47 @@ class Trace:
     def export(self, since_s: float = 60.0) -> list[dict[str, Any]]:
         """Return what ended within the last `since_s` seconds as trace events.
 
-        `ts` and `dur` are microseconds since the scheduler was made. Rows (`tid`) are named by "M" events.
+        `ts` and `dur` are microseconds since the scheduler was made. Rows (`tid`) are named by "M" events. A full ring
+        takes tens of milliseconds; on a loop where somebody waits, take `exported`.
         """
+        return list(self._events(since_s))
+
+    async def exported(self, since_s: float = 60.0) -> list[dict[str, Any]]:
+        """Return what `export` does, but let the loop turn meanwhile."""
+        events = []
+        for event in self._events(since_s):
+            events.append(event)
+            if len(events) % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return events
+
+    def _events(self, since_s: float) -> Iterator[dict[str, Any]]:
         pid = os.getpid()
         oldest_s = self._clock() - since_s
         rows = _Rows(self._origin_s)
         recent = [step for step in self._steps if step.started_at_s + step.ran_s >= oldest_s]
         recent.sort(key=lambda step: step.started_at_s)  # as `place` asks
-        slices = [_slice(step, rows, pid) for step in recent]
-        slices += [_incident(incident, rows, pid) for incident in self._incidents if incident.at_s >= oldest_s]
-        counters = self._counters(oldest_s, rows, pid)
-        names = [
-            {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
-            for name, tid in rows.names()
-        ]
-        process = {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": "headway scheduler"}}
-        return [process, *names, *slices, *counters]
-
-    def _counters(self, oldest_s: float, rows: _Rows, pid: int) -> list[dict[str, Any]]:
-        """Counter events: the newest sample before the window says how it began."""
-        held = list(self._depths)
-        first = next((i for i, sample in enumerate(held) if sample[0] >= oldest_s), len(held))
-        shown = held[max(0, first - 1) :]
-        return [
-            {
-                "ph": "C",
-                "name": f"{_DEPTHS} {priority.name}",
-                "pid": pid,
-                "tid": 0,
-                "ts": rows.microseconds(max(at_s, oldest_s)),
-                "args": {"queued": queued[priority], "running": running[priority]},
-            }
-            for at_s, queued, running in shown
-            for priority in Priority
-        ]
+        incidents = [incident for incident in self._incidents if incident.at_s >= oldest_s]
+        depths = list(self._depths)
+        yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": "headway scheduler"}}
+        for step in recent:
+            yield _slice(step, rows, pid)
+        for incident in incidents:
+            yield _incident(incident, rows, pid)
+        # The newest sample before the window says how it began.
+        first = next((i for i, sample in enumerate(depths) if sample[0] >= oldest_s), len(depths))
+        for at_s, queued, running in depths[max(0, first - 1) :]:
+            for name, counts in (("waiting", queued), ("running", running)):
+                yield {
+                    "ph": "C",
+                    "name": f"tasks {name}",
+                    "pid": pid,
+                    "tid": 0,
+                    "ts": rows.microseconds(max(at_s, oldest_s)),
+                    "args": dict(zip(_LEVELS, counts, strict=True)),
+                }
+        for name, tid in rows.names():
+            yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}}
 
 
 class _Rows:
@@ -88,7 +98,7 @@ class _Rows:
 
     def __init__(self, origin_s: float) -> None:
         self._origin_s = origin_s
-        self._lanes: dict[str, list[tuple[int, float]]] = {}  # by slot: (tid, busy until)
+        self._lanes: dict[str, list[tuple[float, int]]] = {}  # by slot a heap of (busy until, tid)
         self._next_tid = 1
 
     def microseconds(self, at_s: float) -> float:
@@ -96,22 +106,23 @@ class _Rows:
         return max(0.0, (at_s - self._origin_s) * 1e6)
 
     def place(self, slot: str, started_at_s: float, ran_s: float) -> int:
-        """Return the first row of the slot that is free; to be called by time of start."""
+        """Return a row of the slot that is free; to be called by time of start. O(log rows)."""
         lanes = self._lanes.setdefault(slot, [])
-        for i, (tid, until_s) in enumerate(lanes):
-            if until_s <= started_at_s:
-                lanes[i] = (tid, started_at_s + ran_s)
-                return tid
-        lanes.append((self._next_tid, started_at_s + ran_s))
+        if lanes and lanes[0][0] <= started_at_s:
+            tid = lanes[0][1]
+            heapq.heapreplace(lanes, (started_at_s + ran_s, tid))
+            return tid
+        tid = self._next_tid
         self._next_tid += 1
-        return lanes[-1][0]
+        heapq.heappush(lanes, (started_at_s + ran_s, tid))
+        return tid
 
     def names(self) -> list[tuple[str, int]]:
         """Return (name, tid) of all rows."""
         return [
             (slot if i == 0 else f"{slot} ({i + 1})", tid)
             for slot, lanes in sorted(self._lanes.items())
-            for i, (tid, _) in enumerate(lanes)
+            for i, tid in enumerate(sorted(tid for _, tid in lanes))
         ]
 
 
