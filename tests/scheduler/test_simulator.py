@@ -7,6 +7,7 @@ import pytest
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.model import ErrorKind, Priority, StepKind, TaskState
 from headway.scheduler.simulator.__main__ import main
+from headway.scheduler.simulator.crossings import Crossings
 from headway.scheduler.simulator.days import Rhythm, day, overload, siege
 from headway.scheduler.simulator.drive import BatchShare, OverCommittedError, Result, Simulation
 from headway.scheduler.simulator.policies import ALONE, IN_ORDER, OURS, STRICT, Policy
@@ -233,3 +234,36 @@ def test_tasks_of_a_lazy_job_have_ids_of_their_own() -> None:
     result = simulation.run()
     assert len(result.ended) == 50
     assert all(ended.response_s > 0 for ended in result.ended), "a task that shares its id has no arrival of its own"
+
+
+def deep(depth: int) -> list[int]:
+    return [0, 0, depth, 0, 0]
+
+
+def test_alerts_are_compared_with_the_truth() -> None:
+    """One said in time, one late, one never, and one that was over before it was due."""
+    crossings = Crossings()
+    for began_s, said_s, ended_s in ((0.0, 2.0, 20.0), (30.0, 36.0, 50.0), (60.0, None, 80.0), (90.0, None, 92.0)):
+        crossings.note(deep(101), began_s)
+        if said_s is not None:
+            crossings.raised(Priority.NORMAL, said_s)
+            crossings.resolved(Priority.NORMAL)
+        crossings.note(deep(100), ended_s)
+    assert crossings.share(100.0) == pytest.approx(1 / 3)
+
+
+def test_an_alert_that_still_stands_covers_the_next_crossing() -> None:
+    crossings = Crossings()
+    crossings.note(deep(150), 0.0)
+    crossings.raised(Priority.NORMAL, 1.0)
+    crossings.note(deep(90), 10.0)  # above the mark below which it is resolved
+    crossings.note(deep(150), 11.0)
+    assert crossings.share(30.0) == 1.0
+
+
+def test_a_deep_queue_is_said_in_time_in_virtual_time_too() -> None:
+    result = Simulation(
+        OURS, 1.0, [one(0.0, Priority.NORMAL, Fate(0.2), shape=Shape(cores=0.5)) for _ in range(200)]
+    ).run()
+    assert result.alerted == 1.0
+    assert Crossings().share(0.0) is None

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from headway.scheduler.alerts import AlertChanged
+from headway.scheduler.alerts import AlertChanged, AlertLevel
 from headway.scheduler.core import SchedulerCore
 from headway.scheduler.errors import QueueFullError
 from headway.scheduler.executors.base import StepResult, StepRun, Totals
@@ -33,6 +33,7 @@ from headway.scheduler.model import (
     TaskQueued,
     TaskState,
 )
+from headway.scheduler.simulator.crossings import Crossings
 from headway.scheduler.simulator.policies import Policy
 from headway.scheduler.simulator.work import Fate, Fed, Request
 from headway.scheduler.stimuli import (
@@ -75,6 +76,7 @@ class Result:
     alerts: list[AlertChanged] = field(default_factory=list)
     batch_shares: list[float] = field(default_factory=list)  # of one core, in each window in which BATCH always waited
     refused: Counter[Priority] = field(default_factory=Counter)  # jobs for which the queue had no room
+    alerted: float | None = None  # of the times that a level was too deep, how many were said in time
     lasted_s: float = 0.0
     metrics: Metrics | None = None
     commands: int = 0
@@ -128,12 +130,13 @@ class Simulation:
         self._used = 0.0
         self.result = Result()
         self._share = BatchShare()
+        self._crossings = Crossings()
         self._watch = Watch(
             clock=lambda: self._now_s,
             call_later=self._call_later,
             depths=lambda: (self._core.flow.queued, self._core.flow.running),
             usage=self._usage,
-            emit=self.result.alerts.append,
+            emit=self._alerted,
         )
         self.result.metrics = self._watch.metrics
         for found in requests:
@@ -151,6 +154,7 @@ class Simulation:
             call.function()
         self.result.lasted_s = self._now_s
         self.result.batch_shares = self._share.windows(self._now_s)
+        self.result.alerted = self._crossings.share(self._now_s)
         return self.result
 
     # ---- the calendar
@@ -185,6 +189,7 @@ class Simulation:
         for command in commands:
             self._obey(command)
         self._share.note(self._core.admission.waiting[Priority.BATCH] > 0, self._now_s)
+        self._crossings.note(self._core.flow.queued, self._now_s)
         wake_s = self._core.next_wake_at_s()
         if wake_s is not None and (self._wake_s is None or wake_s < self._wake_s):
             self._wake_s = wake_s
@@ -264,6 +269,16 @@ class Simulation:
                     event.at_s - arrived_s,
                 )
             )
+
+    def _alerted(self, event: AlertChanged) -> None:
+        self.result.alerts.append(event)
+        alert = event.alert
+        if alert.metric == "queue.depth":
+            priority = Priority[alert.labels["priority"]]
+            if alert.level is AlertLevel.WARNING:
+                self._crossings.raised(priority, event.at_s)
+            elif alert.level is AlertLevel.RESOLVED:
+                self._crossings.resolved(priority)
 
     def _usage(self) -> Usage:
         room = self._core.quota.views()["cpuCores"]

@@ -40,6 +40,7 @@ class Summary:
     batch_share: float | None
     indicators: Indicators
     alerts: int
+    alerted: float | None  # crossings of the limit of depth that were said within five seconds
 
 
 def summary(policy: str, result: Result) -> Summary:
@@ -51,6 +52,7 @@ def summary(policy: str, result: Result) -> Summary:
         classes={priority: _row(priority, result, hours) for priority in Priority},
         batch_share=min(result.batch_shares, default=None),
         indicators=indicators,
+        alerted=result.alerted,
         alerts=sum(event.alert.level is AlertLevel.WARNING for event in result.alerts),
     )
 
@@ -85,7 +87,8 @@ def table(title: str, found: Iterable[Summary], bounds: Mapping[Priority, ClassR
         it = one.indicators
         lines.append(
             f"  {one.policy}: BATCH at least {share}; allocated under backlog {_share(it.allocated)}, timeouts "
-            f"{_share(it.timeouts)}, retries that succeed {_share(it.retries_succeeded)}; {one.alerts} alerts"
+            f"{_share(it.timeouts)}, retries that succeed {_share(it.retries_succeeded)}; "
+            f"{one.alerts} alerts, in time {_share(one.alerted)}"
         )
     for priority, row in bounds.items():
         lines.append(_line((f"bound {priority.name}", *_cells(row), "1.00")))
