@@ -161,6 +161,31 @@ def test_modules_stay_small() -> None:
     assert {name: lines for name, lines in lengths.items() if lines > LINES_AT_MOST} == {}
 
 
+def mapped(column: int) -> list[str]:
+    """The files that a column of the map names, in full; a bare name lies beside the one before it."""
+    names = []
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in page.partition("## Map")[2].splitlines() if row.startswith("| ")]
+    for cells in rows:
+        folder = ""
+        for name in re.findall(r"`([^`]+\.py)`", cells[column]):
+            folder = name.rpartition("/")[0] if "/" in name else folder
+            names.append((name if "/" in name or not folder else f"{folder}/{name}").removeprefix("tests/"))
+    return names
+
+
+def test_the_map_names_every_module() -> None:
+    """A new module gets its line in docs/architecture.md; a renamed one is found by it again."""
+    package = ROOT / "server" / "headway"
+    there = {path.relative_to(package).as_posix() for path in MODULES.values() if not path.name.startswith("__")}
+    assert sorted(there ^ set(mapped(2))) == []
+
+
+def test_the_map_names_tests_that_exist() -> None:
+    assert [name for name in mapped(3) if not (ROOT / "tests" / name).is_file()] == []
+    assert len(set(mapped(3))) > 10
+
+
 def test_only_the_engine_starts_asyncio_tasks() -> None:
     """Whoever needs something done later submits a job; the engine's group is the one owner of what runs.
 
