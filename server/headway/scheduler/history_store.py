@@ -240,7 +240,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 def set_aside(path: Path, error: Exception) -> HistoryProblem:
     """Move what cannot be used out of the way, with its log. Where it must not or cannot be moved, `aside` is None."""
     if is_busy(error):
-        return HistoryProblem(message=f"{path} is in use by another process; this session's history stays in memory")
+        return HistoryProblem(message=f"{path} is in use by another process; this run's history stays in memory")
     aside = path.with_name(f"{path.name}.aside-{time.time_ns()}")
     try:
         path.rename(aside)
@@ -251,7 +251,7 @@ def set_aside(path: Path, error: Exception) -> HistoryProblem:
         _forget_oldest_aside(path)
     except OSError as second:
         return HistoryProblem(
-            message=f"{path} cannot be used ({error}) nor set aside ({second}); this session's history stays in memory"
+            message=f"{path} cannot be used ({error}) nor set aside ({second}); this run's history stays in memory"
         )
     return HistoryProblem(message=f"{path} cannot be used ({error}); it is now {aside.name}", aside=str(aside))
 
