@@ -1,0 +1,67 @@
+"""Search and symbols over the wire: names, kinds, columns in the client's units, wrong params."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lsp.wire import Wire, run, server
+
+# An emoji stands before a name: its column differs in every encoding.
+SOURCE = 'class Outer:\n    def method(self): pass\n\nx = "😀"; wide_name = 1\n'
+
+
+def open_document(wire: Wire, uri: str, text: str) -> None:
+    document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+    wire.notify("textDocument/didOpen", {"textDocument": document})
+
+
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 12), ("utf-16", 10), ("utf-32", 9)])
+def test_places_are_in_the_client_s_columns(tmp_path: Path, encoding: str, column: int) -> None:
+    """A file that nobody has open is placed as rightly as an open one."""
+    (tmp_path / "a.py").write_text(SOURCE)
+    uri = (tmp_path / "a.py").as_uri()
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path, capabilities={"general": {"positionEncodings": [encoding]}})
+            job = await wire.ask("headway/submit", {"type": "index", "arguments": {}})
+            assert job["state"] == "COMPLETED"
+            start = {"line": 3, "character": column}
+            end = {"line": 3, "character": column + len("wide_name")}
+            hits = (await wire.ask("headway/search", {"query": "wide_name"}))["hits"]
+            assert (hits[0]["uri"], hits[0]["selectionRange"]) == (uri, {"start": start, "end": end})
+            (symbol, *_) = await wire.ask("workspace/symbol", {"query": "wide_name"})
+            assert symbol["location"] == {"uri": uri, "range": {"start": start, "end": end}}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_the_outline_is_as_the_client_can_take_it(tmp_path: Path, nested: bool) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            supported = {"documentSymbol": {"hierarchicalDocumentSymbolSupport": nested}}
+            await wire.initialize(tmp_path, capabilities={"textDocument": supported})
+            uri = (tmp_path / "unsaved.py").as_uri()
+            open_document(wire, uri, SOURCE)
+            found: list[dict[str, Any]] = await wire.ask("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
+            if nested:
+                assert [s["name"] for s in found] == ["Outer", "x", "wide_name"]
+                assert [s["name"] for s in found[0]["children"]] == ["method"]
+            else:
+                assert [s["name"] for s in found] == ["Outer", "method", "x", "wide_name"]
+                assert {s["location"]["uri"] for s in found} == {uri}
+
+    run(scenario())
+
+
+def test_an_unknown_kind_is_named(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path)
+            error = await wire.refused("headway/search", {"query": "x", "kinds": ["Funktion"]})
+            assert error.code == -32602
+            assert "Funktion" in error.message
+
+    run(scenario())
