@@ -99,3 +99,21 @@ def test_members_that_are_used_already_are_nearer() -> None:
     uses = Uses(Text("self.query.filter(a.total)\n# self.comment\n'self.string'\n"))
     assert [uses.distance("self", name) for name in ("query", "total", "comment", "string")] == [0, 1, 2, 2]
     assert uses.distance("self.query", "filter") == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "origin"),
+    [
+        ("import os\nos.$0", "os"),
+        ("import os.path\nos.path.$0", "os.path"),
+        ("import numpy as np\nnp.linalg.$0", "numpy.linalg"),
+        ("from os import path as p\np.$0", "os.path"),
+        ("from importlib import util\nutil.$0", "importlib.util"),
+        ("os = 1\nos.$0", None),
+        ("import os\nos = 1\nos.$0", None),
+        ("unknown.$0", None),
+    ],
+)
+def test_what_an_imported_name_stands_for(source: str, origin: str | None) -> None:
+    found, receiver = outline(source)
+    assert found.origin(receiver) == origin

@@ -68,7 +68,16 @@ def test_imports(source: str, kind: PlaceKind, module: str) -> None:
 
 @pytest.mark.parametrize(
     ("source", "receiver"),
-    [("self.$0", "self"), ("a . b.c$0", "a.b"), ("Circle().ar$0", "Circle()"), ("f(1).x$0", ""), ("x[0].y$0", "")],
+    [
+        ("'text'.up$0", '""'),
+        ('f"text".$0', '""'),
+        ("b'text'.$0", ""),
+        ("self.$0", "self"),
+        ("a . b.c$0", "a.b"),
+        ("Circle().ar$0", "Circle()"),
+        ("f(1).x$0", ""),
+        ("x[0].y$0", ""),
+    ],
 )
 def test_the_receiver_of_a_member(source: str, receiver: str) -> None:
     assert place(source).receiver == receiver

@@ -13,6 +13,7 @@ from headway.features.importing import importable
 from headway.workspace import python_scope as scope
 from headway.workspace.documents import Document
 from headway.workspace.index import SymbolKind
+from headway.workspace.python_members import STRING, known_members
 from headway.workspace.python_text import Place, PlaceKind, place_at
 from headway.workspace.symbols import Found, IndexView
 from headway.workspace.text import Position, Text
@@ -140,8 +141,13 @@ class TypedWord:
         if self.place.kind is PlaceKind.NAME:
             yield _scope_source(outline.names())
             yield _language_source()
-        elif self.place.kind is PlaceKind.MEMBER and (members := outline.members(self.place.receiver)) is not None:
-            yield _scope_source(members)
+        elif self.place.kind is PlaceKind.MEMBER:
+            receiver = self.place.receiver
+            members = outline.members(receiver)
+            if members is not None:
+                yield _scope_source(members)
+            elif (known := _known(outline, receiver)) is not None:
+                yield _known_source(known)
 
 
 def import_source(view: IndexView, prefix: str, own_path: str | None) -> Source | None:
@@ -176,6 +182,20 @@ def _scope_source(names: Sequence[scope.ScopeName]) -> Source:
         labels=[name.name for name in names],
         tiers=[tiers[min(name.distance, 2)] for name in names],
         make=lambda index: Candidate(label=names[index].name, kind=_KINDS[names[index].kind], source="text"),
+    )
+
+
+def _known(outline: scope.Outline, receiver: str) -> Sequence[tuple[str, scope.NameKind]] | None:
+    origin = STRING if receiver == STRING else outline.origin(receiver)
+    return None if origin is None else known_members(origin)
+
+
+def _known_source(members: Sequence[tuple[str, scope.NameKind]]) -> Source:
+    return Source(
+        name="python",
+        labels=[name for name, _ in members],
+        tiers=[Tier.ENGINE] * len(members),
+        make=lambda index: Candidate(label=members[index][0], kind=_KINDS[members[index][1]], source="python"),
     )
 
 

@@ -30,6 +30,7 @@ _DEFINING = re.compile(
 )
 _NAME = re.compile(r"[^\W\d]\w*")
 _IMPORT = re.compile(r"(?:([^\W\d][.\w]*)[ \t\r\n]+as[ \t\r\n]+)?([^\W\d][.\w]*)")
+_IMPORT_WORD = re.compile(r"\bimport\b")
 _FOR = re.compile(r"\bfor\s+(.+?)\s+in\b")
 _AS = re.compile(r"\bas\s+\(?([^:]+)")
 _WALRUS = re.compile(r"([^\W\d]\w*)\s*:=")
@@ -70,7 +71,7 @@ class _Entry:
     indent: int
     kind: NameKind
     name: str
-    rest: str = ""  # of a class or function: what follows the name; of a variable: its value
+    rest: str = ""  # of a class or function: what follows the name; of a variable: its value; of an import: its origin
     field: bool = False  # assigned to self or cls
     makes_block: bool = False
 
@@ -89,7 +90,7 @@ def _entries(code: str) -> tuple[_Entry, ...]:
             found.append(_Entry(line, indent, kind, match["name"], match["rest"], makes_block=True))
         elif match["imports"]:
             names = _imported(match["imports"])
-            found.extend(_Entry(line, indent, NameKind.MODULE, name) for name in names)
+            found.extend(_Entry(line, indent, NameKind.MODULE, name, origin) for name, origin in names)
         elif match["field"]:
             found.append(_Entry(line, indent, NameKind.FIELD, match["field"], match["assigned"], field=True))
         else:
@@ -106,13 +107,21 @@ def _inner(match: re.Match[str]) -> str:
     return match.group()[1:-1] if match.group().startswith("(") else ""
 
 
-def _imported(statement: str) -> Iterator[str]:
-    plain = statement.lstrip().startswith("import")
-    names = statement.partition("import")[2].strip("() \t\r\n")
-    for part in names.split(","):
+def _imported(statement: str) -> Iterator[tuple[str, str]]:
+    """Yield the names that an import makes, each with the dotted name of what it stands for."""
+    head, names = _IMPORT_WORD.split(statement, maxsplit=1)
+    module = head.strip().removeprefix("from").strip()
+    for part in names.strip("() \t\r\n").split(","):
         match = _IMPORT.fullmatch(part.strip().rstrip(")").strip())
-        if match:
-            yield match[2].partition(".")[0] if plain and not match[1] else match[2]
+        if not match:
+            continue
+        name, of = match[2], match[1] or match[2]
+        if module:
+            yield name, f"{module}.{of}"
+        elif match[1]:
+            yield name, of
+        else:
+            yield name.partition(".")[0], name.partition(".")[0]
 
 
 def _bound(statement: str) -> Iterator[str]:
@@ -204,6 +213,14 @@ class Outline:
         found: dict[str, ScopeName] = {}
         self._collect(owner, found, seen=set(), distance=0)
         return sorted(found.values(), key=lambda name: (name.distance, name.line))
+
+    def origin(self, receiver: str) -> str | None:
+        """Return the dotted name of what an imported receiver stands for, None where it is not imported here."""
+        name, dot, rest = receiver.partition(".")
+        for item in reversed(self._placed):
+            if item.entry.name == name and item.line <= self._cursor.line:
+                return f"{item.entry.rest}{dot}{rest}" if item.entry.kind is NameKind.MODULE else None
+        return None
 
     def _collect(self, owner: _Placed, found: dict[str, ScopeName], *, seen: set[int], distance: int) -> None:
         if owner.line in seen:

@@ -24,6 +24,7 @@ _STRING_OR_COMMENT = re.compile(
     r"|'(?:[^'\\\n]|\\(?:\r\n|[\s\S]))*'?"
 )
 _RECEIVER = re.compile(r"((?:[^\W\d]\w*\s*\.\s*)*[^\W\d]\w*)\s*(\(\))?\s*\.\s*$")
+_PLAIN_STRING = re.compile(r"(?:^|[^\w'\"])[rRfFuU]?(?:\"[^\"\n]*\"|'[^'\n]*')\s*\.$")
 _FROM_MODULE = re.compile(r"^\s*from\s+([.\w]*)$")
 _IMPORT_MODULE = re.compile(r"^\s*import\s+(?:[^#;]*,\s*)?([.\w]*)$")
 _FROM_NAME = re.compile(r"^\s*from\s+([.\w]+)\s+import\s+(?:\(\s*)?[^#;()]*$")
@@ -52,8 +53,8 @@ class Place:
     """The word at the cursor and what stands before it.
 
     `prefix` is what is written of the word, from `start` to the cursor; `end` is where the word ends. `receiver` is the
-    dotted name before the dot of a MEMBER ("" where it is no plain name, with "()" behind it for a call), `module` the
-    module of an IMPORTED name, or what is written of a MODULE's dotted name before the word.
+    dotted name before the dot of a MEMBER ("" where it is no plain name, with "()" behind it for a call, two quotes for
+    a string), `module` the module of an IMPORTED name, or what is written of a MODULE's dotted name before the word.
     """
 
     kind: PlaceKind
@@ -207,7 +208,7 @@ def place_at(text: Text, position: Position) -> Place:
             return place(PlaceKind.LITERAL)
         receiver = _RECEIVER.search(head)
         name = re.sub(r"\s", "", receiver.group(1)) + (receiver.group(2) or "") if receiver else ""
-        return place(PlaceKind.MEMBER, receiver=name)
+        return place(PlaceKind.MEMBER, receiver='""' if _PLAIN_STRING.search(stripped) else name)
     return place(PlaceKind.NAME)
 
 
