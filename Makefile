@@ -64,9 +64,6 @@ soak: $(VENV_READY)  ## mixed load with random kills and cancels for MINUTES; fa
 simulate: $(VENV_READY)  ## virtual days of the scheduler beside simpler policies; ARGS='--cores 2 --hours 1'
 	$(BIN)/python -m headway.scheduler.simulator $(ARGS)
 
-soak: $(VENV_READY)  ## mixed load with random kills and cancels for MINUTES; nothing may be lost
-	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
-
 vsix: $(VENV_READY) $(NODE_READY)  ## the extension with its Python packages inside, in dist/
 	npm run --silent vsix
 
