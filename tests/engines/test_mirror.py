@@ -95,6 +95,22 @@ def test_a_text_put_in_its_place_holds_for_one_question() -> None:
     assert engine.texts["file:///w/a.py"] == "self.name\n"
 
 
+def test_a_text_that_is_being_worked_at_is_held_unless_it_is_new_or_closed() -> None:
+    mirror, engine = Mirror("utf-16"), Engine("utf-16")
+    engine.told(mirror.update({KEY: document("old")}, held=[KEY]))
+    assert engine.texts == {"file:///w/a.py": "old"}
+    version = mirror.version(KEY)
+    engine.told(mirror.update({KEY: document("new", 2)}, held=[KEY]))
+    assert engine.texts == {"file:///w/a.py": "old"}
+    assert mirror.version(KEY) == version
+    engine.told(mirror.update({KEY: document("new", 2)}))
+    assert engine.texts == {"file:///w/a.py": "new"}
+    assert mirror.version(KEY) > version
+    engine.told(mirror.update({}, held=[KEY]))
+    assert engine.texts == {}
+    assert mirror.version(KEY) == 0
+
+
 def test_closed_foreign_and_huge_documents_are_not_with_the_engine() -> None:
     mirror, engine = Mirror("utf-16"), Engine("utf-16")
     engine.told(mirror.update({KEY: document("a")}))

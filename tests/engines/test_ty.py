@@ -13,7 +13,7 @@ import pytest
 from headway.engines.errors import EngineUnavailableError
 from headway.engines.server import EngineState, ServerLaunch
 from headway.engines.ty import TyEngine, TyList, documentation
-from headway.workspace.text import Position
+from headway.workspace.text import Edit, Position
 from headway.workspace.uris import identity
 
 from .conftest import Desk, Running
@@ -80,6 +80,34 @@ async def test_documentation_is_decoded_only_when_it_is_looked_at(desk: Desk, ru
         answer = await engine.complete(identity(document.uri), document, end, word_end=end)
         found = next(item for item in answer.items if item.label == "documented")
         assert documentation(found) == "What it does."
+
+
+@pytest.mark.asyncio
+async def test_an_answer_is_for_the_text_that_was_asked_about_or_says_that_it_may_not_be(
+    desk: Desk, running: Running
+) -> None:
+    engine = TyEngine(lambda: desk.open)
+    async with running(engine, desk.launch_ty()):
+        document = desk.write("a.py", "import os\nos")
+        place = Position(1, 3)
+        dotted = desk.open[identity(document.uri)].apply([Edit(None, "import os\nos.")], version=2)
+        asked = engine.complete(identity(document.uri), dotted, place, word_end=place)
+        # A request about another document leaves the text alone, though the editor's differs from it.
+        other = desk.write("b.py", "x = 1\n")
+        await engine.complete(identity(other.uri), other, Position(1, 0), word_end=Position(1, 0))
+        answer = await asked
+        assert not asked.disturbed
+        assert "path" in [item.label for item in answer.items]
+        # One about the same document needs the newest text, and the first answer may then be for that.
+        again = engine.complete(identity(document.uri), dotted, place, word_end=place)
+        hover = engine.ask(
+            "textDocument/hover",
+            {"textDocument": {"uri": document.uri}, "position": {"line": 1, "character": 1}},
+            about=identity(document.uri),
+        )
+        await asyncio.wait([again, hover])
+        assert again.disturbed
+        assert not hover.disturbed
 
 
 @pytest.mark.asyncio

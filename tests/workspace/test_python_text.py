@@ -41,6 +41,8 @@ def place(source: str) -> Place:
         ("class $0", PlaceKind.NEW_NAME, ""),
         ("import numpy as n$0", PlaceKind.NEW_NAME, "n"),
         ("x = ...$0", PlaceKind.NAME, ""),
+        ("from os imp$0", PlaceKind.IMPORT_WORD, "imp"),
+        ("from . $0", PlaceKind.IMPORT_WORD, ""),
     ],
 )
 def test_places(source: str, kind: PlaceKind, prefix: str) -> None:

@@ -88,13 +88,19 @@ def framed(body: bytes) -> bytes:
 
 
 class Reply(asyncio.Future[Any]):
-    """The answer to a request that was sent. Cancelling it tells the server to stop."""
+    """The answer to a request that was sent. Cancelling it tells the server to stop.
+
+    `disturbed`: the text that it is about was changed before the answer came; a server that begins anew by itself may
+    have answered for the other text.
+    """
 
     def __init__(self, request_id: int, method: str, decoder: msgspec.json.Decoder[Any] | None) -> None:
         super().__init__()
         self.request_id = request_id
         self.method = method
         self.decoder = decoder
+        self.disturbed = False
+        self.before_done: Callable[[], None] | None = None  # called when the answer is there, before anyone sees it
 
 
 ServerRequest = Callable[[str, Any], Any]
@@ -196,6 +202,8 @@ class LspClient:
         reply = self._pending.pop(message.id, None) if isinstance(message.id, int) else None
         if reply is None or reply.done():
             return  # It was cancelled: a late answer is of no interest.
+        if reply.before_done is not None:
+            reply.before_done()
         if message.error is not None:
             error = EngineAnswerError(self.name, reply.method, message.error.code, message.error.message)
             reply.set_exception(error)

@@ -9,7 +9,7 @@ Pure: documents in, messages out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -71,13 +71,19 @@ class Mirror:
     _copies: dict[str, _Copy] = field(default_factory=dict)
 
     def update(
-        self, documents: Mapping[str, Document], *, instead: tuple[str, Text] | None = None, language: str = "python"
+        self,
+        documents: Mapping[str, Document],
+        *,
+        instead: tuple[str, Text] | None = None,
+        held: Collection[str] = (),
+        language: str = "python",
     ) -> list[Message]:
         """Return the notifications after which the engine has these documents, in the order to send them.
 
         Args:
             documents: All open documents by identity; those of another language or too long are left out.
             instead: An identity and the text that the engine shall have for it until the next update.
+            held: Documents whose text the engine is working at: it keeps what it has of them, if it has them at all.
         """
         wanted = {
             key: document
@@ -86,6 +92,8 @@ class Mirror:
         }
         messages = [self._close(key) for key in [key for key in self._copies if key not in wanted]]
         for key, document in wanted.items():
+            if key in held and key in self._copies:
+                continue
             text = instead[1] if instead is not None and instead[0] == key else document.content
             messages.extend(self._bring(key, document, text, language))
         return messages
@@ -93,6 +101,11 @@ class Mirror:
     def knows(self, key: str) -> bool:
         """Return whether the engine has the document open."""
         return key in self._copies
+
+    def version(self, key: str) -> int:
+        """Return the number of the text that the engine has for a document, 0 where it has none."""
+        copy = self._copies.get(key)
+        return copy.version if copy else 0
 
     def text(self, key: str) -> Text | None:
         """Return the text that the engine has for a document."""

@@ -19,6 +19,7 @@ from headway.engines.mirror import LONGEST_TEXT, Encoding
 from headway.engines.server import LanguageServer, ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, run
 from headway.workspace.documents import Document
+from headway.workspace.uris import identity
 
 _LIST_LIMIT_S = 60.0
 _CHECK_LIMIT_S = 300.0
@@ -94,7 +95,7 @@ class RuffEngine(LanguageServer):
         if len(document.content) > LONGEST_TEXT:
             return None
         params = {"textDocument": {"uri": document.uri}}
-        return self.ask("textDocument/diagnostic", params, decoder=_REPORTS)
+        return self.ask("textDocument/diagnostic", params, about=identity(document.uri), decoder=_REPORTS)
 
 
 def launch(

@@ -10,6 +10,7 @@ import asyncio
 import enum
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,6 +87,7 @@ class LanguageServer:
         self._child: Child | None = None
         self._mirror: Mirror | None = None
         self._became_ready = asyncio.Event()
+        self._asked_about: Counter[str] = Counter()  # documents that requests in flight are about
 
     @property
     def pid(self) -> int | None:
@@ -225,10 +227,18 @@ class LanguageServer:
         method: str,
         params: Mapping[str, Any],
         *,
+        about: str | None = None,
         instead: tuple[str, Text] | None = None,
         decoder: msgspec.json.Decoder[Any] | None = None,
     ) -> Reply:
         """Bring its texts up to ours and send a request; cancelling the reply cancels the work.
+
+        Texts that earlier requests are about stay as they are until those are answered, as a change would make the
+        server begin anew; only the text that this request is about is always the newest.
+
+        Args:
+            about: The identity of the document that it is about.
+            instead: See `Mirror.update`.
 
         Raises:
             EngineUnavailableError: it does not run or is not ready yet.
@@ -236,9 +246,28 @@ class LanguageServer:
         client, mirror = self._client, self._mirror
         if client is None or mirror is None:
             raise EngineUnavailableError(self.name, self.message or "it is being started")
-        for name, body in mirror.update(self._documents(), instead=instead):
+        held = [key for key in self._asked_about if key != about]
+        for name, body in mirror.update(self._documents(), instead=instead, held=held):
             client.notify(name, body)
-        return client.request(method, params, decoder=decoder)
+        reply = client.request(method, params, decoder=decoder)
+        if about is not None and not reply.done():
+            self._watch(reply, about, mirror)
+        return reply
+
+    def _watch(self, reply: Reply, about: str, mirror: Mirror) -> None:
+        asked_version = mirror.version(about)
+        self._asked_about[about] += 1
+
+        def answered() -> None:
+            reply.disturbed = mirror.version(about) != asked_version
+
+        def ended(_: object) -> None:
+            self._asked_about[about] -= 1
+            if self._asked_about[about] <= 0:
+                del self._asked_about[about]
+
+        reply.before_done = answered
+        reply.add_done_callback(ended)
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification; nothing happens where it is not ready."""

@@ -93,7 +93,7 @@ class TyEngine(LanguageServer):
         }
         if len(text) > LONGEST_TEXT:
             raise EngineUnavailableError(self.name, "the text is too long for it")
-        return self.ask("textDocument/completion", params, instead=(key, text), decoder=_COMPLETIONS)
+        return self.ask("textDocument/completion", params, about=key, instead=(key, text), decoder=_COMPLETIONS)
 
     def files_changed(self, changes: Sequence[tuple[str, int]]) -> None:
         """Tell it of files that were created (1), changed (2) or deleted (3) on disk, by URI."""

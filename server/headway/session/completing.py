@@ -112,12 +112,14 @@ class Completing(Room):
         line = document.line(position.line)
         prefix = line[column : position.column]
         end = Position(position.line, position.column + _word_length(line, position.column))
-        await self._wait(word, began_s + settings.soft_deadline_ms / 1000)
-        if word.engine_source() is None and not self._good_without_engine(word, prefix):
-            await self._wait(word, began_s + settings.hard_deadline_ms / 1000)
+        needs_engine = word.place.kind is not PlaceKind.IMPORT_WORD
+        if needs_engine:
+            await self._wait(word, began_s + settings.soft_deadline_ms / 1000)
+            if word.engine_source() is None and not self._good_without_engine(word, prefix):
+                await self._wait(word, began_s + settings.hard_deadline_ms / 1000)
         engine = word.engine_source()
         ranked = merge(self._sources(word, engine, prefix), prefix, settings.max_items)
-        cut_short = engine is None and word.place.kind is not PlaceKind.STRING
+        cut_short = engine is None and needs_engine
         if prefix and ranked.items and ranked.items[0].label == prefix and end == position:
             self._ahead.written(document, position)
         return self._list(
@@ -141,7 +143,9 @@ class Completing(Room):
         return sources
 
     def _good_without_engine(self, word: TypedWord, prefix: str) -> bool:
-        return any(fits_any(source, prefix) for source in word.own_sources())
+        # In a string there is seldom anything: nobody is made to wait for it.
+        in_string = word.place.kind is PlaceKind.STRING
+        return in_string or any(fits_any(source, prefix) for source in word.own_sources())
 
     # ---- the word ---------------------------------------------------------------------------------------------------
 

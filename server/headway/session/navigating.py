@@ -105,6 +105,7 @@ class Navigating(Room):
         handle = self._context.scheduler.run(
             self._answer,
             method,
+            identity(uri),
             params,
             way,
             priority=way.priority,
@@ -119,11 +120,11 @@ class Navigating(Room):
             raise RequestSupersededError(f"the text changed while {method} was being answered")
         return result
 
-    async def _answer(self, method: str, params: Mapping[str, Any], way: _Way) -> bytes | _Stale | None:
+    async def _answer(self, method: str, key: str, params: Mapping[str, Any], way: _Way) -> bytes | _Stale | None:
         ty = self._engine.searcher if way.searches else self._engine.ty
         try:
             async with asyncio.timeout(way.limit_s):
-                return await self._asked(ty, method, params)
+                return await self._asked(ty, method, key, params)
         except (TimeoutError, EngineError):
             return None
 
@@ -136,13 +137,13 @@ class Navigating(Room):
         name = document.slice(Range(place.start, place.end))
         return self._view().named(name, _MOST_BY_NAME) if name else ()
 
-    async def _asked(self, ty: TyEngine, method: str, params: Mapping[str, Any]) -> bytes | _Stale | None:
+    async def _asked(self, ty: TyEngine, method: str, key: str, params: Mapping[str, Any]) -> bytes | _Stale | None:
         for _ in range(_STALE_ANSWERS):
             if not ty.coming:
                 return None
             await ty.ready()
             try:
-                raw: msgspec.Raw = await ty.ask(method, params, decoder=_RAW)
+                raw: msgspec.Raw = await ty.ask(method, params, about=key, decoder=_RAW)
             except EngineUnavailableError:
                 continue  # It died; if it is on its way back within a moment, it is asked again.
             except EngineAnswerError as error:

@@ -115,14 +115,14 @@ class TypedWord:
         if not self.reply.done() or self._times_asked > _STALE_ANSWERS:
             return False
         error = self.reply.exception()
-        return isinstance(error, EngineAnswerError) and error.stale
+        return self.reply.disturbed if error is None else isinstance(error, EngineAnswerError) and error.stale
 
     def engine_source(self) -> Source | None:
         """Return what ty offers, None as long as it has not answered or where it cannot."""
         reply = self.reply
         if self._engine is not None or reply is None or not reply.done():
             return self._engine
-        if not reply.cancelled() and reply.exception() is None:
+        if not reply.cancelled() and reply.exception() is None and not reply.disturbed:
             answer = reply.result()
             self.engine_items = answer.items if isinstance(answer, TyList) else ()
             self._engine = _engine_source(self.engine_items, self.place, self._around.text)
@@ -141,6 +141,8 @@ class TypedWord:
         if self.place.kind is PlaceKind.NAME:
             yield _scope_source(outline.names())
             yield _language_source()
+        elif self.place.kind is PlaceKind.IMPORT_WORD:
+            yield _word_source("import")
         elif self.place.kind is PlaceKind.MEMBER:
             receiver = self.place.receiver
             members = outline.members(receiver)
@@ -196,6 +198,15 @@ def _known_source(members: Sequence[tuple[str, scope.NameKind]]) -> Source:
         labels=[name for name, _ in members],
         tiers=[Tier.ENGINE] * len(members),
         make=lambda index: Candidate(label=members[index][0], kind=_KINDS[members[index][1]], source="python"),
+    )
+
+
+def _word_source(word: str) -> Source:
+    return Source(
+        name="python",
+        labels=[word],
+        tiers=[Tier.LANGUAGE],
+        make=lambda _: Candidate(label=word, kind=CandidateKind.KEYWORD, source="python"),
     )
 
 

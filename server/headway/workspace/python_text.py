@@ -27,6 +27,7 @@ _RECEIVER = re.compile(r"((?:[^\W\d]\w*\s*\.\s*)*[^\W\d]\w*)\s*(\(\))?\s*\.\s*$"
 _PLAIN_STRING = re.compile(r"(?:^|[^\w'\"])[rRfFuU]?(?:\"[^\"\n]*\"|'[^'\n]*')\s*\.$")
 _FROM_MODULE = re.compile(r"^\s*from\s+([.\w]*)$")
 _IMPORT_MODULE = re.compile(r"^\s*import\s+(?:[^#;]*,\s*)?([.\w]*)$")
+_IMPORT_WORD = re.compile(r"^\s*from\s+[.\w]+\s+$")
 _FROM_NAME = re.compile(r"^\s*from\s+([.\w]+)\s+import\s+(?:\(\s*)?[^#;()]*$")
 _FROM_OPEN = re.compile(r"^\s*from\s+([.\w]+)\s+import\s*\([^)]*$", re.DOTALL)
 _NEW_NAME = re.compile(r"\b(?:def|class)\s+$")
@@ -36,7 +37,10 @@ _OPEN_IMPORT_LINES = 60
 
 
 class PlaceKind(enum.StrEnum):
-    """What may stand at a place. `NEW_NAME`: a name that is just being made up; `LITERAL`: a number."""
+    """What may stand at a place. `NEW_NAME`: a name that is just being made up; `LITERAL`: a number.
+
+    `IMPORT_WORD`: behind `from module`, where only the word `import` can stand.
+    """
 
     NAME = "name"
     MEMBER = "member"
@@ -45,6 +49,7 @@ class PlaceKind(enum.StrEnum):
     STRING = "string"
     COMMENT = "comment"
     NEW_NAME = "new name"
+    IMPORT_WORD = "import word"
     LITERAL = "literal"
 
 
@@ -198,6 +203,8 @@ def place_at(text: Text, position: Position) -> Place:
         return place(PlaceKind.LITERAL)
     if found := _FROM_MODULE.match(head) or _IMPORT_MODULE.match(head):
         return place(PlaceKind.MODULE, module=found.group(1))
+    if _IMPORT_WORD.match(head):
+        return place(PlaceKind.IMPORT_WORD)
     if module := _imported_from(text, position.line, head):
         return place(PlaceKind.IMPORTED, module=module)
     if _NEW_NAME.search(head) or _AS_NAME.match(head):
