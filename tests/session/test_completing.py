@@ -99,6 +99,30 @@ async def test_typing_on_asks_the_engine_no_more(office: OpenOffice) -> None:
 
 
 @pytest.mark.asyncio
+async def test_while_the_engine_is_slow_each_later_letter_is_answered_at_once(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        pid = desk.engine.ty.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            place.session.configure({"completion": {"softDeadlineMs": 1}}, whole=True)
+            assert labels(await desk.complete("a.py", "known_name = 1\nk$0"))[0] == "known_name"
+            place.session.configure(PATIENT, whole=True)  # A wait of ten seconds, if it counted anew.
+            loop = asyncio.get_running_loop()
+            word = desk.completing.word(place.uri("a.py"))
+            assert word is not None
+            word.first_request_s = loop.time() - 10
+            found = await desk.complete("a.py", "known_name = 1\nkno$0")
+            assert labels(found)[0] == "known_name"
+            assert found.incomplete
+            assert word is desk.completing.word(place.uri("a.py"))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.asyncio
 async def test_a_change_elsewhere_is_seen(office: OpenOffice) -> None:
     async with office(settings=PATIENT) as place:
         desk = Desk(place)
@@ -168,7 +192,10 @@ async def test_what_is_shown_can_be_resolved_while_it_is_remembered(office: Open
         await desk.ready()
         found = await desk.complete("a.py", "def documented():\n    '''What it does.'''\n\n\ndocumente$0")
         # The engine's answer may come after the list; then it is there for the second look.
-        await asyncio.wait([reply for reply in [desk.completing.asked(place.uri("a.py"))] if reply is not None])
+        word = desk.completing.word(place.uri("a.py"))
+        assert word is not None
+        assert word.reply is not None
+        await word.reply
         resolved = desk.completing.resolve(found.list_id, labels(found).index("documented"))
         assert resolved is not None
         assert resolved.documentation == "What it does."

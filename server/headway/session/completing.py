@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headway.engines.client import Reply
 from headway.engines.errors import EngineError
 from headway.engines.ty import TyEngine, documentation
 from headway.features.completion import Candidate, CompletionList, ResolvedCandidate, Source, fits_any, merge
@@ -114,7 +113,10 @@ class Completing(Room):
         end = Position(position.line, position.column + _word_length(line, position.column))
         needs_engine = word.place.kind is not PlaceKind.IMPORT_WORD
         if needs_engine:
-            await self._wait(word, began_s + settings.soft_deadline_ms / 1000)
+            # Counted from the word's first letter: who types on while ty is slow sees a list with the next one.
+            if word.first_request_s is None:
+                word.first_request_s = began_s
+            await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000)
             if word.engine_source() is None and not self._good_without_engine(word, prefix):
                 await self._wait(word, began_s + settings.hard_deadline_ms / 1000)
         engine = word.engine_source()
@@ -192,6 +194,7 @@ class Completing(Room):
     async def _wait(self, word: TypedWord, until_s: float) -> None:
         """Wait for ty's answer until an instant of the loop's clock; not at all where none can come."""
         loop = asyncio.get_running_loop()
+        self._ask(word)
         while (left_s := until_s - loop.time()) > 0:
             self._ask(word)
             if word.reply is not None:
@@ -234,10 +237,9 @@ class Completing(Room):
             replace_range=Range(start, end or position),
         )
 
-    def asked(self, uri: str) -> Reply | None:
-        """Return what ty was asked last for a document, None where it was not."""
-        word = self._current.get(identity(uri))
-        return None if word is None else word.reply
+    def word(self, uri: str) -> TypedWord | None:
+        """Return the word of a document that was asked about last."""
+        return self._current.get(identity(uri))
 
     def resolve(self, list_id: int, index: int) -> ResolvedCandidate | None:
         """Return what more is known of a candidate of a list that was answered lately, None where it is forgotten."""

@@ -89,6 +89,7 @@ class TypedWord:
         self._around = around
         self.reply: Reply | None = None
         self.engine_items: Sequence[TyItem] = ()
+        self.first_request_s: float | None = None  # when somebody first waited for it, on the loop's clock
         self._before = before
         self._after = after
         self._asked_prefix = "" if place.kind in ASKED_WHOLE else place.prefix
