@@ -155,6 +155,7 @@ export class Sidecar implements vscode.Disposable {
     clearTimeout(this.wait);
     const attempt: Attempt = { abort: new AbortController() };
     this.attempt = attempt;
+    this.enter({ kind: "starting" });
     await this.closing;
     try {
       if (this.suspicious) {
@@ -165,7 +166,9 @@ export class Sidecar implements vscode.Disposable {
       if ("kind" in prepared) {
         return this.fail(attempt, prepared);
       }
-      this.enterAs(attempt, { kind: "starting" });
+      if (this.current.kind !== "starting") {
+        this.enterAs(attempt, { kind: "starting" });
+      }
       await this.connect(attempt, [prepared.python, "-I", "-m", "headway", "serve", "--stdio"]);
     } catch (error) {
       if (this.attempt === attempt) {

@@ -18,14 +18,16 @@ export const SYSTEM_TIMER: Timer = {
 export interface PacePolicy {
   /** Least time between two changes. */
   readonly gapMs: number;
+  /** Least time between two passing states: numbers that change all the time need no hurry. */
+  readonly passingGapMs: number;
   /** How long a passing state must last before it is shown at all. */
   readonly settleMs: number;
   /** How long a passing state stays once it is shown. */
   readonly holdMs: number;
 }
 
-/** At most two changes a second; work of less than 0.4 s does not make the bar blink. */
-export const STATUS_PACE: PacePolicy = { gapMs: 500, settleMs: 400, holdMs: 1000 };
+/** At most two changes a second, one where only counts change; work of less than 0.4 s does not make the bar blink. */
+export const STATUS_PACE: PacePolicy = { gapMs: 500, passingGapMs: 1000, settleMs: 400, holdMs: 1000 };
 
 /**
  * Shows the newest of a stream of values, paced. Values for which `passing` holds (busy) are shown only once such values
@@ -94,8 +96,8 @@ export class Pacer<T> {
     }
     const shownPasses = this.traits.passing(this.shown);
     if (this.traits.passing(value)) {
-      const settledMs = shownPasses ? 0 : (this.passingSinceMs ?? this.timer.nowMs()) + this.policy.settleMs;
-      return Math.max(gapDueMs, settledMs);
+      const settledMs = (this.passingSinceMs ?? this.timer.nowMs()) + this.policy.settleMs;
+      return shownPasses ? this.shownAtMs + this.policy.passingGapMs : Math.max(gapDueMs, settledMs);
     }
     return Math.max(gapDueMs, shownPasses ? this.passingShownAtMs + this.policy.holdMs : 0);
   }
