@@ -62,7 +62,10 @@ def test_hundreds_of_tasks_are_told_calmly_and_the_last_word_is_true(tmp_path: P
                 assert (await answer)["state"] == "COMPLETED"
             await wire.ask("headway/pause", {"priorities": ["NORMAL"]})
             held = wire.request("headway/submit", submission("held", probe("h")))[1]
-            await wire.note("headway/queueState", lambda state: state["queues"]["NORMAL"]["queued"] == 1)
+            await wire.note(
+                "headway/queueState",
+                lambda state: state["pausedPriorities"] == ["NORMAL"] and state["queues"]["NORMAL"]["queued"] == 1,
+            )
             states = wire.notes("headway/queueState")
             assert [state["seq"] for state in states] == list(range(1, len(states) + 1))
             ats = [state["at"] for state in states]
