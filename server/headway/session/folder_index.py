@@ -178,15 +178,15 @@ class FolderIndex:
         name = self.name
         if spec is None and not self._stopped:
             source = folder_jobs.opening(self, str(self._context.cache_dir), self.root, name)
-            self._submit(source, f"Open the index of {name}", Priority.NORMAL)
+            self._submit(source, f"Open the index of {name}", Priority.BATCH)
         elif spec is None:
             return
         elif self._clear_wanted:
-            self._submit(folder_jobs.clearing(self, spec, name), f"Clear the index of {name}", Priority.NORMAL)
+            self._submit(folder_jobs.clearing(self, spec, name), f"Clear the index of {name}", Priority.BATCH)
         elif not self._loaded:
             self._loaded = self._scan_wanted = True
             source = folder_jobs.loading(self, spec, name, repacked=False)
-            self._submit(source, f"Load the index of {name}", Priority.NORMAL)
+            self._submit(source, f"Load the index of {name}", Priority.BATCH)
         elif self._stopped:
             return
         elif self._plan is not None:
