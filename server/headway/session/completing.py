@@ -116,6 +116,7 @@ class Completing(Room):
             # Counted from the word's first letter: who types on while ty is slow sees a list with the next one.
             if word.first_request_s is None:
                 word.first_request_s = began_s
+            word.requested()
             await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000)
             if word.engine_source() is None and not self._good_without_engine(word, prefix):
                 await self._wait(word, began_s + settings.hard_deadline_ms / 1000)

@@ -108,6 +108,11 @@ class TypedWord:
         self.reply = reply
         self._times_asked += reply is not None
 
+    def requested(self) -> None:
+        """Note that somebody waits for it anew: answers that fell to changes for an earlier request do not count."""
+        if self.reply is not None and self.reply.done() and self.engine_source() is None:
+            self._times_asked = 0
+
     @property
     def to_be_asked(self) -> bool:
         """Whether ty is still to be asked, or again, as its answer fell to a change of texts."""
