@@ -26,6 +26,8 @@ export interface Progress {
 }
 
 const READY = "headway-ready.json";
+/** Imports what the server is made of; a missing part shows here. */
+const LOAD = "import headway.cli.commands, headway.lsp.assembly";
 const UNUSED_MS = 30 * 24 * 3600 * 1000;
 const BUILD_TIMEOUT_MS = 300_000;
 
@@ -76,7 +78,7 @@ export class Environments {
 
   /** Whether the environment can still load the server. Takes a second. Undefined if it can, else what went wrong. */
   async fault(environment: Environment): Promise<string | undefined> {
-    const done = await run(environment.python, ["-I", "-c", "import headway.cli, pygls, lsprotocol"], {
+    const done = await run(environment.python, ["-I", "-c", LOAD], {
       cwd: this.root,
       timeoutMs: 60_000,
     });
@@ -130,7 +132,7 @@ export class Environments {
     install.push("--only-binary", ":all:", "--require-hashes", "--find-links", join(this.bundle.folder, "wheels"));
     install.push("--requirement", join(this.bundle.folder, "requirements.txt"), "--progress-bar", "off");
     must(await run(pythonIn(aside), ["-I", ...install], { ...options, onLine }));
-    must(await run(pythonIn(aside), ["-I", "-c", "import headway.cli"], options));
+    must(await run(pythonIn(aside), ["-I", "-c", LOAD], options));
   }
 
   private async putInPlace(aside: string, folder: string): Promise<Environment> {

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { platformHere, readBundle, type Bundle } from "../src/bundle";
 import { EnvironmentError, Environments } from "../src/environment";
@@ -14,6 +14,9 @@ const SUPPORTED = ["3.11", "3.12", "3.13", "3.14"];
 const top = mkdtempSync(join(tmpdir(), "headway-environment-"));
 after(() => rmSync(top, { recursive: true, force: true }));
 const made: { python?: Interpreter; bundle?: Bundle } = {};
+
+/** The modules that a fault is looked for in, empty. */
+const HEADWAY = ["__init__", "cli/__init__", "cli/commands", "lsp/__init__", "lsp/assembly"].map((name) => `headway/${name}.py`);
 
 /** Writes a pure wheel with one package by Python's zipfile, and pip's own wheel from what that Python carries. */
 const MAKE = `
@@ -37,8 +40,8 @@ before(async () => {
   const folder = join(top, "bundled");
   const wheels = join(folder, "wheels");
   mkdirSync(wheels, { recursive: true });
-  execFileSync(python.base, ["-I", "-c", MAKE, wheels, "headway", "headway/__init__.py", "headway/cli.py"]);
-  execFileSync(python.base, ["-I", "-c", MAKE, wheels, "pygls", "pygls/__init__.py", "lsprotocol/__init__.py"]);
+  execFileSync(python.base, ["-I", "-c", MAKE, wheels, "headway", ...HEADWAY]);
+  execFileSync(python.base, ["-I", "-c", MAKE, wheels, "another", "another/__init__.py"]);
   const files = readdirSync(wheels);
   const hash = (file: string): string => createHash("sha256").update(readFileSync(join(wheels, file))).digest("hex");
   const lines = files
@@ -76,7 +79,7 @@ test("an environment is made offline with progress, found again, mended and remo
   assert.equal(await new Environments(root, { ...bundle, hash: "fedcba9876" }).find(), undefined);
 
   const library = execFileSync(environment.python, ["-I", "-c", "import headway; print(headway.__file__)"]).toString().trim();
-  rmSync(library.replace("__init__.py", "cli.py"));
+  rmSync(join(dirname(library), "lsp", "assembly.py"));
   assert.match((await environments.fault(environment)) ?? "", /headway/);
   await environments.remove(environment);
   assert.equal(await environments.find(), undefined);
