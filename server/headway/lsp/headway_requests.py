@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Coroutine, Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, cast
 
 from headway.lsp import payloads
@@ -140,6 +138,10 @@ def progress_token(read: Arguments, key: str) -> Token | None:
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of Headway, of Python and of what answers for it."""
+    # Imported when first asked for: every start would pay for them, and few snapshots are taken.
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {"python": platform.python_version()}
     for name in ("headway", "ty", "ruff"):
         try:

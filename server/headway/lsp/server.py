@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import gc
 import logging
 import os
 import signal
@@ -131,8 +132,12 @@ class Server:
         self._connection.release()
 
     async def _build(self, params: dict[str, Any]) -> None:
+        # What is imported stays: looking for garbage in it, now or later, would only keep the loop from turning.
+        gc.disable()
         from headway.lsp.assembly import Assembly
 
+        gc.freeze()
+        gc.enable()
         capabilities = client_capabilities(params.get("capabilities"))
         self._assembly = Assembly(
             connection=self._connection,
