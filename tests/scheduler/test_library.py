@@ -43,7 +43,8 @@ def test_the_tutorial_runs_as_it_says(tmp_path: Path, program: str, output: str)
     command = [sys.executable, "-W", "error", str(file)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
     assert (ran.stdout, ran.returncode) == (output, 0), ran.stderr
-    assert ran.stderr == ""
+    # The watchdog's remarks tell how busy the machine is, not what the program did.
+    assert [line for line in ran.stderr.splitlines() if not line.startswith("the event loop did not turn for")] == []
 
 
 USER = '''
