@@ -153,23 +153,34 @@ class LanguageServer:
         limit = loop.call_later(_HANDSHAKE_LIMIT_S, self._give_up_waiting, child)
         reason = "it ended"
         try:
-            while data := await child.stdout.read(_READ_BYTES):
-                client.feed(data)
-        except FramingError as error:
-            reason = str(error)
-            _log.warning("%s wrote what is no message: %s", self.name, error)
+            try:
+                while data := await child.stdout.read(_READ_BYTES):
+                    client.feed(data)
+            except FramingError as error:
+                reason = str(error)
+                _log.warning("%s wrote what is no message: %s", self.name, error)
+            # Who waits for an answer hears of the end below, and shall not find a server that calls itself well.
+            self._set_state(EngineState.FAILED, f"{self.name} ended unexpectedly. {self._without}".strip())
         finally:
             limit.cancel()
             self._became_ready.clear()
             self._client = None
             self._mirror = None
             client.closed(reason)
-            await child.terminate(_GRACE_S)
-            child.close()
-            self._child = None
+            await self._end(child)
         for line in child.stderr_tail[-20:]:
             _log.warning("%s: %s", self.name, line)
         return loop.time() - began_s
+
+    async def _end(self, child: Child) -> None:
+        try:
+            await child.terminate(_GRACE_S)
+        except asyncio.CancelledError:
+            await child.terminate(0)  # whoever cancels us counts on its process being gone
+            raise
+        finally:
+            child.close()
+            self._child = None
 
     def _give_up_waiting(self, child: Child) -> None:
         if self.state is EngineState.STARTING:
