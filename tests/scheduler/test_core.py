@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,7 @@ from headway.scheduler.stimuli import (
     PrioritySet,
     StepEnded,
     TasksFed,
+    TimePassed,
     Withdrawn,
 )
 from headway.scheduler.views import job_view
@@ -570,6 +572,39 @@ def test_a_limit_counts_running_time_only() -> None:
     world.tell(LevelsResumed((Priority.NORMAL,)))
     world.settle()
     assert world.outcome(ticket).state is TaskState.COMPLETED
+
+
+@pytest.mark.parametrize("limits", [{"hard_s": 8.0}, {"soft_s": 8.0, "on_soft": OnTimeout.SKIP}, {"heartbeat_s": 8.0}])
+def test_a_time_in_which_nothing_could_run_is_held_against_nobody(limits: dict[str, Any]) -> None:
+    """The process was stopped for a minute; what runs has as much time left as it had before."""
+    world = World()
+    ticket = world.run("a", Work(lasts_s=66.0), timeout=TimeoutPolicy(**limits))
+    late = world.run("b", Work(lasts_s=66.0), timeout=TimeoutPolicy(**limits))
+    dead = world.run("c", Work(lasts_s=66.0), deadline_at_s=30.0)
+    world.pass_s(3.0)
+    world.now_s += 60.0
+    world.tell(TimePassed(stood_still_s=60.0))
+    assert [(event.task_id, event.limit_s) for event in world.of(TaskTimedOut)] == [("job-3.0", 30.0)]
+    world.pass_s(3.5)
+    assert world.outcome(ticket).state is TaskState.COMPLETED
+    assert world.outcome(late).state is TaskState.COMPLETED
+    assert world.outcome(dead).state is TaskState.FAILED, "deadlines are absolute"
+    world.check_empty()
+
+
+def test_after_a_standstill_limits_count_on() -> None:
+    world = World()
+    ticket = world.run("a", Work(lasts_s=100.0), timeout=TimeoutPolicy(hard_s=8.0))
+    world.pass_s(3.0)
+    world.now_s += 60.0
+    world.tell(TimePassed(stood_still_s=60.0))
+    begun_since = world.run("b", Work(lasts_s=100.0), timeout=TimeoutPolicy(hard_s=8.0))
+    world.pass_s(4.9)
+    assert ticket not in world.outcomes
+    world.pass_s(1.0)
+    assert world.outcome(ticket).state is TaskState.FAILED
+    world.pass_s(3.0)
+    assert world.outcome(begun_since).state is TaskState.FAILED
 
 
 @pytest.mark.parametrize("limit", ["soft_s", "hard_s"])

@@ -58,6 +58,23 @@ async def add(one: int, two: int, lasts_s: float = 1.0) -> int:
     return one + two
 
 
+def test_what_came_while_the_process_stood_still_counts_before_its_time_limit(run_virtual: Run) -> None:
+    """Stopped for a minute with 2 s of work and 4 s of limit left: all is answered, nothing is ended by time."""
+
+    async def main() -> None:
+        async with scheduler() as found:
+            limits = TimeoutPolicy(hard_s=8.0)
+            answers = [found.run(add, 1, n, 6.0, timeout=limits) for n in range(3)]
+            await asyncio.sleep(4.0)
+            asyncio.get_running_loop()._virtual.now_s += 60.0  # type: ignore[attr-defined]
+            assert [await answer.value() for answer in answers] == [1, 2, 3]
+            again = await found.run(add, 1, 1, 20.0, timeout=limits)
+            assert again.error is not None
+            assert again.error.kind is ErrorKind.TIMEOUT, "limits hold as before"
+
+    run_virtual(main())
+
+
 def test_run_gives_the_value(run_virtual: Run) -> None:
     async def main() -> None:
         async with scheduler() as found:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ _log = logging.getLogger(__name__)
 _READ_BYTES = 1 << 18
 _HANDSHAKE_LIMIT_S = 20.0
 _GRACE_S = 0.5
+_STOOD_STILL_S = 1.0
 _LONGEST_WORDS = 500
 _WORTH_WAITING_S = 1.0  # nobody waits for a restart that is further away
 
@@ -150,7 +152,8 @@ class LanguageServer:
         self._client = client
         handshake = client.request("initialize", _initialize_params(launch))
         handshake.add_done_callback(self._greeted)
-        limit = loop.call_later(_HANDSHAKE_LIMIT_S, self._give_up_waiting, child)
+        limit_s = began_s + _HANDSHAKE_LIMIT_S
+        limit = loop.call_at(limit_s, self._give_up_waiting, child, limit_s)
         reason = "it ended"
         try:
             try:
@@ -182,8 +185,14 @@ class LanguageServer:
             child.close()
             self._child = None
 
-    def _give_up_waiting(self, child: Child) -> None:
-        if self.state is EngineState.STARTING:
+    def _give_up_waiting(self, child: Child, due_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self.state is not EngineState.STARTING or self._child is not child:
+            return
+        if loop.time() > due_s + _STOOD_STILL_S:
+            # We stood still, not the server; its greeting may be there and only be unread.
+            loop.call_later(_GRACE_S, self._give_up_waiting, child, math.inf)
+        else:
             _log.warning("%s did not answer initialize within %.0f s and is ended", self.name, _HANDSHAKE_LIMIT_S)
             child.kill()
 

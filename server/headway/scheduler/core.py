@@ -108,7 +108,7 @@ class SchedulerCore:
             case Submitted():
                 self.jobs.submit(event, now_s)
             case TimePassed():
-                self._time_passed(now_s)
+                self._time_passed(event.stood_still_s, now_s)
             case HeartbeatSeen():
                 self.flow.beat(event.run_id, now_s)
             case PartialReported():
@@ -162,6 +162,11 @@ class SchedulerCore:
         """What each job of the last `Submitted` became, or joined."""
         return self.jobs.submitted
 
+    @property
+    def told_at_s(self) -> float:
+        """The instant of the last input."""
+        return self._now_s
+
     def next_wake_at_s(self) -> float | None:
         """Return when `TimePassed` has to be said; None: time alone changes nothing."""
         at_s = min(self.timers.next_at_s() or math.inf, self._claim_at_s)
@@ -171,7 +176,10 @@ class SchedulerCore:
         """Say whether anybody watches; events are made only then."""
         self._outbox.observed = observed
 
-    def _time_passed(self, now_s: float) -> None:
+    def _time_passed(self, stood_still_s: float, now_s: float) -> None:
+        if stood_still_s:
+            for run in tuple(self.flow.runs.values()):
+                self.flow.limits.excuse(run, stood_still_s, now_s)
         while (owner := self.timers.pop_due(now_s)) is not None:
             self.flow.timer_fired(owner, now_s)
         if now_s >= self._claim_at_s:

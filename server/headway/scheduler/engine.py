@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, TypeVar, assert_never
 
 from headway.scheduler.core import SchedulerCore
-from headway.scheduler.executors.base import Executors, Running, StepResult, StepRun
+from headway.scheduler.executors.base import Executors, MachineReport, Running, StepResult, StepRun
 from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.handle import JobHandle
 from headway.scheduler.model import Event, Failure, JobOutcome, Task
@@ -28,6 +28,7 @@ from headway.scheduler.stimuli import (
     Feed,
     HeartbeatSeen,
     Input,
+    MachineSampled,
     PartialReported,
     PreemptRun,
     Resolve,
@@ -39,6 +40,10 @@ from headway.scheduler.stimuli import (
 )
 
 _log = logging.getLogger(__name__)
+
+# A timer that is so late was kept from firing by nothing of ours: the process was stopped, or the machine slept.
+_STOOD_STILL_S = 1.0
+_HEAR_FIRST_S = 0.05
 
 T = TypeVar("T")
 Subscriber = Callable[[Event], None]
@@ -89,6 +94,8 @@ class Engine:
         self._timers = core.timers
         self._timer: asyncio.TimerHandle | None = None
         self._armed_at_s = math.inf
+        self._due_at_s = math.inf
+        self._sampled_at_s = (-math.inf, -math.inf)  # the last two times that the machine was measured
         self._drained: asyncio.Future[None] | None = None
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -119,6 +126,11 @@ class Engine:
             self._apply(commands)
         if self._timers.soonest_s < self._armed_at_s:
             self._set_timer()
+
+    def sampled(self, report: MachineReport) -> None:
+        """Tell the core how the machine is; comes about once a second, and is a sign of life."""
+        self._sampled_at_s = (self._sampled_at_s[1], self._clock())
+        self.handle(MachineSampled(report))
 
     def submit(self, event: Submitted, waiters: Sequence[JobHandle]) -> None:
         """Hand jobs in; each waiter learns its job before anything else happens.
@@ -333,12 +345,27 @@ class Engine:
         if self._timer is not None:
             self._timer.cancel()
         self._armed_at_s = at_s
+        self._due_at_s = max(at_s, self._core.told_at_s)
         self._timer = self._loop.call_at(at_s, self._time_passed)
 
     def _time_passed(self) -> None:
+        now_s, due_s = self._clock(), self._due_at_s
+        if now_s - due_s < _STOOD_STILL_S:
+            self._wake(0.0)
+            return
+        # Whatever was later than the appointment has come since we go on.
+        alive_s = max((at for at in (self._core.told_at_s, *self._sampled_at_s) if at <= due_s), default=due_s)
+        stood_still_s = now_s - alive_s
+        _log.info("the process stood still, for up to %.0f s; nothing is ended for that", stood_still_s)
+        # What came in meanwhile counts first: to a loop that is woken by SIGCONT, timers come before input. Until then
+        # no timer is set.
+        self._armed_at_s = -math.inf
+        self._timer = self._loop.call_later(_HEAR_FIRST_S, self._wake, stood_still_s)
+
+    def _wake(self, stood_still_s: float) -> None:
         self._timer = None
         self._armed_at_s = math.inf
-        self.handle(TimePassed())
+        self.handle(TimePassed(stood_still_s))
         self._set_timer()
 
 

@@ -84,6 +84,20 @@ class Limits:
                     self._timers.cancel(run.timer)
                 self.arm(run)
 
+    def excuse(self, run: Run, stood_still_s: float, now_s: float) -> None:
+        """Take a time in which nothing could run for one that did not pass; deadlines are absolute and stay."""
+        if run.timer is None or run.began_at_s > now_s - stood_still_s:
+            return
+        if run.limit is Limit.DEADLINE and run.due_at_s <= now_s:
+            return
+        self._timers.cancel(run.timer)
+        if run.cause is None and not run.stuck:
+            run.began_at_s += stood_still_s
+            run.beat_at_s += stood_still_s
+            self.arm(run)
+        else:
+            run.timer = self._timers.set(run.timer.at_s + stood_still_s, run)
+
     def timer_fired(self, run: Run, now_s: float) -> None:
         """Look after a run whose appointment has come."""
         run.timer = None

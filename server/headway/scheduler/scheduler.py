@@ -46,7 +46,6 @@ from headway.scheduler.stimuli import (
     JobResumed,
     LevelsPaused,
     LevelsResumed,
-    MachineSampled,
     PrioritySet,
     Submitted,
 )
@@ -376,7 +375,7 @@ class Scheduler:
         return self._observing.watch().alerts
 
     def _sampled(self, report: MachineReport) -> None:
-        self._engine.handle(MachineSampled(report))
+        self._engine.sampled(report)
 
 
 def _own_executors(config: SchedulerConfig) -> Executors:

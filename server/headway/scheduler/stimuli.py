@@ -114,7 +114,12 @@ class MachineSampled:
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """The instant of `SchedulerCore.next_wake_at_s` has come."""
+    """The instant of `SchedulerCore.next_wake_at_s` has come.
+
+    `stood_still_s`: so long before it the whole process was stopped or suspended, and no run could do anything.
+    """
+
+    stood_still_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
