@@ -1,0 +1,32 @@
+"""What a scheduler uses where it is given nothing else: executors on this machine, and the machine itself.
+
+Imported when one is made: a scheduler with parts of its own does not pay for these.
+"""
+
+from __future__ import annotations
+
+from headway.scheduler.config import SchedulerConfig
+from headway.scheduler.executors.base import Executors, Machine, Totals
+from headway.scheduler.executors.loop import LoopExecutor
+from headway.scheduler.executors.process import ProcessExecutor, ProcessSettings
+from headway.scheduler.executors.thread import ThreadExecutor
+from headway.scheduler.probe import Probe
+
+
+def own_executors(config: SchedulerConfig, totals: Totals) -> Executors:
+    """Return the loop, threads, and supervised worker processes.
+
+    The pools of processes suit the machine, or the settings where these name more cores: how many of them are in use
+    is the quotas' matter, which can be changed later.
+    """
+    cores = max(totals.cpu_cores, config.cpu_cores or 0.0)
+    return Executors(
+        loop=LoopExecutor(),
+        thread=ThreadExecutor(),
+        process=ProcessExecutor(ProcessSettings.for_machine(cores, totals.memory_mb)),
+    )
+
+
+def this_machine() -> Machine:
+    """Return what samples the machine that this runs on, about once a second."""
+    return Probe()
