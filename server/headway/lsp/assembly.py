@@ -73,7 +73,7 @@ class Assembly:
         self._progress = ProgressReporter(
             connection, self._scheduler, own_types=_SHOWN_TYPES, may_create=capabilities.progress
         )
-        rooms = build_rooms(self._session, capabilities.encoding.value)
+        rooms = build_rooms(self._session, capabilities.encoding.value, capabilities.markup)
         if not log_level_is_set:
             self._session.rooms.append(_LogLevel(self._session))
         headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from headway.engines.markup import ALL_MARKDOWN, Markup
 from headway.session.completing import Completing
 from headway.session.diagnosing import Diagnosing
 from headway.session.indexing import Indexing
@@ -26,13 +27,16 @@ class Rooms:
     searching: Searching
 
 
-def build_rooms(session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"]) -> Rooms:
+def build_rooms(
+    session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"], markup: Markup = ALL_MARKDOWN
+) -> Rooms:
     """Build the rooms and let the session know them, in the order in which they start.
 
     Args:
         encoding: How the client counts columns; engines that can are asked to do the same.
+        markup: Where the client shows Markdown.
     """
-    engine = PythonEngine(session, encoding)
+    engine = PythonEngine(session, encoding, markup)
     diagnosing = Diagnosing(session, encoding)
     testing = Testing(session)
     indexing = Indexing(session)
