@@ -84,7 +84,7 @@ class PythonSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionSettings:
-    soft_deadline_ms: float = _setting(60, Rule(key="softDeadlineMs", type="number", minimum=1, maximum=10_000))
+    soft_deadline_ms: float = _setting(45, Rule(key="softDeadlineMs", type="number", minimum=1, maximum=10_000))
     hard_deadline_ms: float = _setting(2000, Rule(key="hardDeadlineMs", type="number", minimum=10, maximum=60_000))
     max_items: int = _setting(100, Rule(key="maxItems", type="integer", minimum=1, maximum=100))
 

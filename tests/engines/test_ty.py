@@ -53,6 +53,25 @@ async def test_the_standard_library_is_known_and_what_we_are_made_of_is_not(desk
 
 
 @pytest.mark.asyncio
+async def test_it_gets_ready_by_itself_and_a_question_meanwhile_goes_first(desk: Desk, running: Running) -> None:
+    engine = TyEngine(lambda: desk.open)
+    async with running(engine, desk.launch_ty()):
+        assert "first_name" in await labels(engine, desk, "a.py", "first_name = 1\nfirst$0")
+        while not engine.is_warm:
+            await engine.idle()
+            await asyncio.sleep(0)
+        assert engine.pending == 0
+        assert "os" in await labels(engine, desk, "b.py", "import $0")
+
+
+@pytest.mark.asyncio
+async def test_one_that_is_not_asked_for_completions_does_nothing_by_itself(desk: Desk, running: Running) -> None:
+    engine = TyEngine(lambda: desk.open, completes=False)
+    async with running(engine, desk.launch_ty()):
+        assert engine.pending == 0
+
+
+@pytest.mark.asyncio
 async def test_unsaved_text_of_another_module_counts(desk: Desk, running: Running) -> None:
     (desk.root / "shapes.py").write_text("class Old: pass\n")
     engine = TyEngine(lambda: desk.open)

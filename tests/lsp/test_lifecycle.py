@@ -53,6 +53,22 @@ def test_the_least_that_a_client_may_say(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_a_start_that_is_cancelled_is_answered_at_once_and_goes_on(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            starting, answer = wire.request("initialize", {"processId": None, "capabilities": {}})
+            while not await asyncio.to_thread(family, wire.process.pid):
+                continue  # ty is the first thing that is started
+            wire.cancel(starting)
+            snapshot = await wire.ask("headway/snapshot", {})
+            assert snapshot["state"]
+            error = answer.exception()
+            assert error is None or (isinstance(error, AnswerError) and error.code == -32800)
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("options", [None, 5, {}, {"settings": 7, "cacheDir": 3, "trusted": "yes"}, {"x": [1]}])
 def test_odd_options_have_defaults(tmp_path: Path, options: object) -> None:
     async def scenario() -> None:

@@ -12,6 +12,7 @@ from headway.engines.server import EngineState
 from headway.features.completion import CompletionList
 from headway.session.completing import Completing
 from headway.session.jobs import RequestSupersededError
+from headway.session.looking_ahead import Lookahead
 from headway.session.python_engine import PythonEngine
 from headway.workspace.index import index_text
 from headway.workspace.segments import IndexedFile, Segment
@@ -65,6 +66,19 @@ async def test_while_the_engine_is_away_the_open_text_answers(office: OpenOffice
         found = await desk.complete("a.py", "from os import path as p\np.joi$0")
         assert labels(found)[0] == "join"
         assert labels(await desk.complete("a.py", "'text'.starts$0")) == ["startswith"]
+
+
+@pytest.mark.asyncio
+async def test_a_text_that_somebody_waits_for_is_read_before_those_that_were_only_opened(office: OpenOffice) -> None:
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        ahead = Lookahead(place.session, PythonEngine(place.session).ty, lambda word: None)
+        text = "\n\n".join(f"def name_{{0}}_{number}():\n    value = {number}" for number in range(3_000))
+        opened = [place.open(f"{name}.py", text.format(name)) for name in "abc"]
+        for document in opened:
+            ahead.opened(document)
+        await asyncio.sleep(0.01)
+        await ahead.read(opened[2])
+        assert [ahead.has_read(document) for document in opened] == [False, False, True]
 
 
 @pytest.mark.asyncio
@@ -191,13 +205,18 @@ async def test_what_is_shown_can_be_resolved_while_it_is_remembered(office: Open
         desk = Desk(place)
         await desk.ready()
         found = await desk.complete("a.py", "def documented():\n    '''What it does.'''\n\n\ndocumente$0")
-        resolved = await desk.completing.resolve(found.list_id, labels(found).index("documented"))
+        # The engine's answer may come after the list; then it is there for the second look.
+        word = desk.completing.word(place.uri("a.py"))
+        assert word is not None
+        assert word.reply is not None
+        await word.reply
+        resolved = desk.completing.resolve(found.list_id, labels(found).index("documented"))
         assert resolved is not None
         assert resolved.documentation == "What it does."
-        assert await desk.completing.resolve(found.list_id, 5000) is None
+        assert desk.completing.resolve(found.list_id, 5000) is None
         for _ in range(20):
             await desk.complete("a.py", "documented = 1\ndocumente$0")
-        assert await desk.completing.resolve(found.list_id, 0) is None
+        assert desk.completing.resolve(found.list_id, 0) is None
 
 
 @pytest.mark.asyncio
@@ -234,7 +253,7 @@ async def test_a_name_of_another_module_comes_with_its_import(office: OpenOffice
         found = await desk.complete("a.py", "import os\n\nCircle$0")
         assert labels(found) == ["CircleShape"]
         assert found.items[0].import_from == "shapes"
-        resolved = await desk.completing.resolve(found.list_id, 0)
+        resolved = desk.completing.resolve(found.list_id, 0)
         assert resolved is not None
         assert resolved.edits == ((Range(Position(1, 0), Position(1, 0)), "from shapes import CircleShape\n"),)
         assert "CircleShape" not in labels(await desk.complete("a.py", "import os\n\nos.Circle$0"))

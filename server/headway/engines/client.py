@@ -136,6 +136,11 @@ class LspClient:
         """Requests that wait for their answer."""
         return len(self._pending)
 
+    async def idle(self) -> None:
+        """Wait until nothing is waited for."""
+        while self._pending:
+            await asyncio.wait(list(self._pending.values()))
+
     def request(self, method: str, params: Any, *, decoder: msgspec.json.Decoder[Any] | None = None) -> Reply:
         """Send a request; the reply's result is decoded by `decoder` or else into plain dicts and lists.
 

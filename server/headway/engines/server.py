@@ -205,8 +205,12 @@ class LanguageServer:
         encoding = self.capabilities.get("positionEncoding", "utf-16")
         self._mirror = Mirror(encoding if encoding in ("utf-8", "utf-16", "utf-32") else "utf-16")
         client.notify("initialized", {})
+        self.warm_up(client)
         self._set_state(EngineState.READY)
         self._became_ready.set()
+
+    def warm_up(self, client: LspClient) -> None:
+        """Ask for what each first answer needs, now that it has nothing else to do. For those that can."""
 
     def _answer(self, method: str, params: Any) -> Any:
         """Answer its own requests."""
@@ -236,6 +240,11 @@ class LanguageServer:
     async def ready(self) -> None:
         """Wait until it can be asked; without end where it cannot be started, so give it a time limit."""
         await self._became_ready.wait()
+
+    async def idle(self) -> None:
+        """Wait until it has answered everything."""
+        if self._client is not None:
+            await self._client.idle()
 
     @property
     def encoding(self) -> Encoding:

@@ -6,15 +6,15 @@ names is off: it looks through every module for each key.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from headway.engines.client import Reply
+from headway.engines.client import LspClient, Reply
 from headway.engines.errors import EngineUnavailableError
-from headway.engines.markup import ALL_MARKDOWN, Markup
 from headway.engines.mirror import LONGEST_TEXT, Encoding, own_position, wire_position
 from headway.engines.server import LanguageServer, ServerLaunch
 from headway.scheduler.executors.children import PriorityClass
@@ -40,6 +40,11 @@ class TyList(msgspec.Struct, frozen=True):
 
 
 _COMPLETIONS = msgspec.json.Decoder(TyList | None)
+_ANY = msgspec.json.Decoder(msgspec.Raw)
+# A text that is no file, and what is asked for at the end of it: a name that may be a builtin, and a module.
+_NOWHERE: Mapping[str, Any] = {"uri": "untitled:headway", "languageId": "python", "version": 1}
+_WARMING = ("x", "from ")
+_WARM_AGAIN_S = 0.2
 
 
 class _Markup(msgspec.Struct):
@@ -61,7 +66,11 @@ def documentation(item: TyItem) -> str | None:
 
 
 class TyEngine(LanguageServer):
-    """A ty of the sidecar; see `LanguageServer` for its arguments."""
+    """A ty of the sidecar; see `LanguageServer` for its other arguments.
+
+    Args:
+        completes: It is asked for completions, and shall know beforehand what the first of them needs.
+    """
 
     def __init__(
         self,
@@ -70,8 +79,54 @@ class TyEngine(LanguageServer):
         *,
         name: str = "ty",
         without: str = "Meanwhile completions come from the index and the open text.",
+        completes: bool = True,
     ) -> None:
         super().__init__(name, documents, state_changed, without=without)
+        self._completes = completes
+        self._warming: Reply | None = None
+        self.is_warm = False  # knows what each first completion needs
+
+    def warm_up(self, client: LspClient) -> None:
+        """Have it read the builtins and look which modules there are, about 0.1 s each, in texts that nobody sees.
+
+        A person's question breaks this off; it goes on when there is a pause.
+        """
+        self.is_warm = False
+        if self._completes:
+            self._warm(client, list(_WARMING))
+
+    def _warm(self, client: LspClient, texts: list[str]) -> None:
+        if client is not self._client:
+            return
+        if client.pending:
+            asyncio.get_running_loop().call_later(_WARM_AGAIN_S, self._warm, client, texts)
+            return
+        text = texts[0]
+        client.notify("textDocument/didOpen", {"textDocument": {**_NOWHERE, "text": text}})
+        params = {"textDocument": _NOWHERE, "position": {"line": 0, "character": len(text)}}
+        reply = self._warming = client.request("textDocument/completion", params, decoder=_ANY)
+
+        def answered(_: object) -> None:
+            if reply.cancelled():
+                self._warm(client, texts)
+                return
+            self._warming = None
+            client.notify("textDocument/didClose", {"textDocument": _NOWHERE})
+            if reply.exception() is not None:
+                return  # Nothing depends on it: the first key will do it.
+            if texts[1:]:
+                self._warm(client, texts[1:])
+            else:
+                self.is_warm = True
+
+        reply.add_done_callback(answered)
+
+    def _stop_warming(self) -> None:
+        """Break it off before a person's question: a change of texts behind the question would disturb that."""
+        if self._warming is not None:
+            self._warming.cancel()
+            self._warming = None
+            self.notify("textDocument/didClose", {"textDocument": _NOWHERE})
 
     def complete(self, key: str, document: Document, position: Position, *, word_end: Position) -> Reply:
         """Ask for completions; the result is a `TyList` or None.
@@ -94,6 +149,7 @@ class TyEngine(LanguageServer):
         }
         if len(text) > LONGEST_TEXT:
             raise EngineUnavailableError(self.name, "the text is too long for it")
+        self._stop_warming()
         return self.ask("textDocument/completion", params, about=key, instead=(key, text), decoder=_COMPLETIONS)
 
     def files_changed(self, changes: Sequence[tuple[str, int]]) -> None:
@@ -115,7 +171,6 @@ def launch(
     env: Mapping[str, str],
     python: str | None,
     encoding: Encoding = "utf-16",
-    markup: Markup = ALL_MARKDOWN,
     parallelism: int | None = None,
     priority_class: PriorityClass = PriorityClass.INTERACTIVE,
 ) -> ServerLaunch:
@@ -123,7 +178,6 @@ def launch(
 
     Args:
         python: The prefix of the environment whose packages it reads.
-        markup: What it may answer in; its answers are passed on as they are.
         parallelism: The most threads that it computes with; None means as many as there are cores.
     """
     # Much Python has no annotations: what such a function returns is inferred from its body.
@@ -146,30 +200,21 @@ def launch(
         env=variables,
         encoding=encoding,
         options=options,
-        capabilities={"textDocument": _text_document(markup)},
+        capabilities={"textDocument": _TEXT_DOCUMENT},
         priority_class=priority_class,
     )
 
 
-def _text_document(markup: Markup) -> dict[str, Any]:
-    def formats(markdown: bool) -> list[str]:
-        return ["markdown", "plaintext"] if markdown else ["plaintext"]
-
-    signature = {
-        "documentationFormat": formats(markup.signatures),
-        "parameterInformation": {"labelOffsetSupport": False},
-        "activeParameterSupport": True,
-    }
-    item = {"documentationFormat": formats(markup.documentation), "tagSupport": {"valueSet": [1]}}
-    return {
-        "completion": {"completionItem": item},
-        "hover": {"contentFormat": formats(markup.hover)},
-        "signatureHelp": {"signatureInformation": signature},
-        **_ANSWERS,
-    }
-
-
-_ANSWERS: Mapping[str, Any] = {
+_TEXT_DOCUMENT: Mapping[str, Any] = {
+    "completion": {"completionItem": {"documentationFormat": ["markdown"], "tagSupport": {"valueSet": [1]}}},
+    "hover": {"contentFormat": ["markdown", "plaintext"]},
+    "signatureHelp": {
+        "signatureInformation": {
+            "documentationFormat": ["markdown", "plaintext"],
+            "parameterInformation": {"labelOffsetSupport": False},
+            "activeParameterSupport": True,
+        }
+    },
     "definition": {"linkSupport": False},
     "declaration": {"linkSupport": False},
     "typeDefinition": {"linkSupport": False},

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from headway.lsp import logs
 from headway.lsp.capabilities import ClientCapabilities
-from headway.lsp.client import Client
 from headway.lsp.commands import Commands
 from headway.lsp.connection import Connection
-from headway.lsp.convert import Converter
 from headway.lsp.errors import answer, answer_async
+from headway.lsp.groundwork import Groundwork
 from headway.lsp.headway_requests import HeadwayRequests
-from headway.lsp.initialization import session_options
 from headway.lsp.job_updates import JobReporter
 from headway.lsp.language_requests import LanguageRequests
 from headway.lsp.latency import Latencies
@@ -29,8 +26,7 @@ from headway.scheduler.remembered import HistoryProblem
 from headway.session.limits import scheduler_config
 from headway.session.ports import MessageLevel, Room, SessionContext
 from headway.session.rooms import build_rooms
-from headway.session.session import Session
-from headway.settings import Settings, read
+from headway.settings import Settings
 
 # Jobs that a person waits for or wonders about, and that are shown without having been asked for.
 _SHOWN_TYPES = frozenset({"index", "analysis", "tests"})
@@ -45,25 +41,20 @@ class Assembly:
     def __init__(
         self,
         *,
+        groundwork: Groundwork,
         connection: Connection,
         capabilities: ClientCapabilities,
-        params: Mapping[str, Any],
         tasks: asyncio.TaskGroup,
-        probes: bool,
         log_level_is_set: bool,
     ) -> None:
-        converter = Converter(capabilities.encoding)
-        options = session_options(params, probes=probes)
-        settings, _ = read(options.settings_tree, base=Settings(), in_force=Settings())
+        converter = groundwork.converter
         self._tasks = tasks
         self._capabilities = capabilities
-        self._client = Client(connection, capabilities, converter)
-        history = History(options.cache_dir / "history.sqlite3", on_problem=self._history_problem)
-        self._scheduler = Scheduler(scheduler_config(settings.scheduler), history=history)
-        self._session = Session(
-            scheduler=self._scheduler, client=self._client, options=options, on_trouble=self._trouble_changed
-        )
-        self._client.documents = self._session.documents
+        self._client = groundwork.client
+        self._session = groundwork.session
+        history = History(self._session.cache_dir / "history.sqlite3", on_problem=self._history_problem)
+        self._scheduler = Scheduler(scheduler_config(self._session.settings.scheduler), history=history)
+        self._session.schedule_with(self._scheduler)
         latencies = Latencies()
         connection.on_answer = latencies.answered
         self._queue_state = QueueStateReporter(
@@ -73,7 +64,8 @@ class Assembly:
         self._progress = ProgressReporter(
             connection, self._scheduler, own_types=_SHOWN_TYPES, may_create=capabilities.progress
         )
-        rooms = build_rooms(self._session, capabilities.encoding.value, capabilities.markup)
+        groundwork.on_trouble = self._queue_state.poke
+        rooms = build_rooms(self._session, groundwork.engine, capabilities.encoding.value)
         if not log_level_is_set:
             self._session.rooms.append(_LogLevel(self._session))
         headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)
@@ -131,9 +123,6 @@ class Assembly:
                 await self._scheduler.close(grace_s=0.5)
         except TimeoutError:
             _log.warning("the session did not end within %g s; what is left is killed", _CLOSE_S)
-
-    def _trouble_changed(self) -> None:
-        self._queue_state.poke()
 
     def _history_problem(self, problem: HistoryProblem) -> None:
         # It costs the past, not the present: worth a word, but the server is not degraded by it.

@@ -6,13 +6,16 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from headway.features.analysis import Finding
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter, Json
 from headway.session.ports import MessageLevel
 from headway.workspace.documents import Document, Documents
+
+if TYPE_CHECKING:
+    from headway.features.analysis import Finding
 
 # What the client is asked to watch: sources, and what decides how they are read.
 _WATCHED = "**/*"

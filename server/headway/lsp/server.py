@@ -1,7 +1,8 @@
 """The server's life around one connection: initialize, serve, shutdown, and the ends that nobody asked for.
 
-Answers `initialize` first and imports and builds the session (`assembly`) afterwards, as that takes most of the time
-that a start needs; what comes meanwhile waits in line.
+`initialize` is answered when the server can nearly serve, not at once: an editor shows names of its own as long as no
+server offers any, and waits for one that does. What comes before it can waits in line. Most of a start is importing, so
+ty is started first and the rest imported while it reads (`groundwork`).
 """
 
 from __future__ import annotations
@@ -17,15 +18,22 @@ import threading
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from headway.lsp.capabilities import client_capabilities, server_capabilities
+from headway.lsp.capabilities import ClientCapabilities, client_capabilities, server_capabilities
 from headway.lsp.connection import Connection
-from headway.lsp.errors import INVALID_PARAMS, INVALID_REQUEST, SERVER_NOT_INITIALIZED, RpcError, answer_async
+from headway.lsp.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    SERVER_NOT_INITIALIZED,
+    RpcError,
+    answer_async,
+)
 from headway.lsp.streams import Streams
 from headway.lsp.transport import Inbox, Outbox
 
 if TYPE_CHECKING:
     from headway.lsp.assembly import Assembly
     from headway.lsp.editor import EditorWatch
+    from headway.lsp.groundwork import Groundwork
 
 _VERSION = "0.1.0"
 # An orderly end takes well under a second; after this much nobody waits for it any longer.
@@ -53,6 +61,8 @@ class Server:
         self._loop = asyncio.get_running_loop()
         self._phase = _Phase.NEW
         self._ended: asyncio.Future[int] = self._loop.create_future()
+        self._starting: asyncio.Task[None] | None = None
+        self._groundwork: Groundwork | None = None
         self._assembly: Assembly | None = None
         self._initialized = False
         self._closing: asyncio.Task[None] | None = None
@@ -99,7 +109,7 @@ class Server:
             return RpcError(SERVER_NOT_INITIALIZED, "initialize must come first")
         return None
 
-    def _initialize(self, params: object) -> dict[str, Any]:
+    def _initialize(self, params: object) -> Coroutine[Any, Any, dict[str, Any]]:
         if self._phase is not _Phase.NEW:
             raise RpcError(INVALID_REQUEST, "initialize came twice")
         if not isinstance(params, dict):
@@ -107,44 +117,61 @@ class Server:
         capabilities = client_capabilities(params.get("capabilities"))
         self._phase = _Phase.SERVING
         self._connection.hold()
-        self._loop.call_soon(self._begin, params)
+        return self._start(params, capabilities)
+
+    async def _start(self, params: dict[str, Any], capabilities: ClientCapabilities) -> dict[str, Any]:
+        self._watch_editor(params)
+        nearly: asyncio.Future[None] = self._loop.create_future()
+        self._starting = self._tasks.create_task(self._assemble(params, capabilities, nearly))
+        self._starting.add_done_callback(lambda _: self._connection.release())
+        await nearly
         job_types = (*_JOB_TYPES, "probe") if self._probes else _JOB_TYPES
         return {
             "capabilities": server_capabilities(capabilities, job_types=job_types, probes=self._probes),
             "serverInfo": {"name": "headway", "version": _VERSION},
         }
 
-    def _begin(self, params: dict[str, Any]) -> None:
+    def _watch_editor(self, params: dict[str, Any]) -> None:
         pid = params.get("processId")
         if isinstance(pid, int) and not isinstance(pid, bool) and pid > 0:
             from headway.lsp.editor import EditorWatch
 
             self._editor = EditorWatch(pid, lambda: self._end(1, "the client's process has ended"))
             self._editor.start()
-        self._tasks.create_task(self._assemble(params))
 
-    async def _assemble(self, params: dict[str, Any]) -> None:
-        result = await answer_async(self._build(params), "the start of the server")
+    async def _assemble(
+        self, params: dict[str, Any], capabilities: ClientCapabilities, nearly: asyncio.Future[None]
+    ) -> None:
+        """Make the server able to serve; `nearly` is done when no client can tell that something is still missing."""
+        result = await answer_async(self._build(params, capabilities, nearly), "the start of the server")
         if result.error is not None:
             text = f"Headway cannot start: {result.error.message}"
             self._connection.notify("window/showMessage", {"type": 1, "message": text})
             self._end(1, text)
-        self._connection.release()
+        if not nearly.done():
+            nearly.set_result(None)
 
-    async def _build(self, params: dict[str, Any]) -> None:
+    async def _build(
+        self, params: dict[str, Any], capabilities: ClientCapabilities, nearly: asyncio.Future[None]
+    ) -> None:
         # What is imported stays: looking for garbage in it, now or later, would only keep the loop from turning.
         gc.disable()
+        from headway.lsp.groundwork import Groundwork
+
+        self._groundwork = Groundwork(self._connection, capabilities, params, probes=self._probes)
+        await self._groundwork.start()
+        if not nearly.done():  # Its request may have been cancelled.
+            nearly.set_result(None)
+        await self._groundwork.import_rest()
         from headway.lsp.assembly import Assembly
 
         gc.freeze()
         gc.enable()
-        capabilities = client_capabilities(params.get("capabilities"))
         self._assembly = Assembly(
+            groundwork=self._groundwork,
             connection=self._connection,
             capabilities=capabilities,
-            params=params,
             tasks=self._tasks,
-            probes=self._probes,
             log_level_is_set=self._log_level_is_set,
         )
         await self._assembly.start()
@@ -170,8 +197,12 @@ class Server:
         await asyncio.shield(self._closing)
 
     async def _close_assembly(self) -> None:
+        if self._starting is not None:
+            await asyncio.wait([self._starting])  # What is half begun could not be ended.
         if self._assembly is not None:
             await self._assembly.close()
+        elif self._groundwork is not None:
+            await self._groundwork.close()
 
     # -- ends ---------------------------------------------------------------------------------------------------------
 
@@ -183,6 +214,12 @@ class Server:
     def _end_of_input(self) -> None:
         # What came before the end counts, an exit above all; but nobody waits long for a client that has gone.
         self._connection.when_idle(lambda: self._end(1, "the input has ended"))
+        if self._starting is not None and not self._starting.done():
+            self._starting.add_done_callback(self._hear_last_words)
+        else:
+            self._hear_last_words()
+
+    def _hear_last_words(self, started: object = None) -> None:
         self._loop.call_later(_LAST_WORDS_S, self._end, 1, "the input has ended")
 
     def _lost(self) -> None:

@@ -15,7 +15,7 @@ from headway.scheduler.credit import BatchCredit
 from headway.scheduler.model import Priority
 from headway.scheduler.queues import Entry, LevelQueue, Line
 from headway.scheduler.records import Run, TaskRecord
-from headway.scheduler.resources import GPU_MEMORY, GPUS, SLOT, Grant, Quota, Shape, Slots
+from headway.scheduler.resources import GPU_MEMORY, GPUS, SLOT, Grant, Quota, Slots
 from headway.scheduler.strategies import Discipline, FairShares, Strategy, risen_rank
 
 _CRITICAL: Final = Priority.CRITICAL
@@ -138,16 +138,6 @@ class Admission:
         if run.grant is not None:
             self.credit.charge(run.grant.cores / 1e6 * ran_s)
             self.credit.running += 1
-
-    def reconfigure(self, config: SchedulerConfig) -> None:
-        """Let other numbers hold. Jobs that share already go on to; those of a level that did not begin to."""
-        self._config = config
-        self.credit.reconfigure(config)
-        self._fair = [
-            (found or FairShares()) if discipline.shared and config.fair_shares else None
-            for discipline, found in zip(self._disciplines, self._fair, strict=True)
-        ]
-        self.changed()
 
     def has_feedback(self, level: int) -> bool:
         return self._disciplines[level].ages
@@ -276,8 +266,6 @@ class Admission:
             if discipline.best_effort and self._held(record, by_credit):
                 continue
             shape = record.shape
-            if by_credit and self._config.squeeze_batch:
-                shape = quota.squeezed(shape, heads[0][3].item.shape.cores if heads else 0)
             lack = quota.lacking(shape, discipline.guaranteed)
             if pool >= 0 and not slots.free(pool):
                 lack |= SLOT
@@ -291,7 +279,7 @@ class Admission:
                 due = False
             if not lack and (discipline.guaranteed or not kept_mask & shape.uses):
                 self._take(entry, now_s)
-                starts.append(Start(record, self._give(record, discipline, shape), by_credit))
+                starts.append(Start(record, self._give(record, discipline), by_credit))
                 if by_credit:
                     self.credit.running += 1
                 if (following := line.head()) is not None:
@@ -317,10 +305,10 @@ class Admission:
         self.keep_at_s = min(self.keep_at_s, keep_at_s)
         return 0
 
-    def _give(self, record: TaskRecord, discipline: Discipline, shape: Shape | None = None) -> Grant:
+    def _give(self, record: TaskRecord, discipline: Discipline) -> Grant:
         if record.pool >= 0:
             self.slots.acquire(record.pool)
-        grant = self.quota.acquire(record.shape if shape is None else shape, discipline.guaranteed)
+        grant = self.quota.acquire(record.shape, discipline.guaranteed)
         if discipline.best_effort:
             grant.best_effort = True
             self.background_running += 1

@@ -77,7 +77,6 @@ class ErrorKind(enum.StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
     WORKER_DIED = "worker_died"
     SUPERSEDED = "superseded"
-    OVERLOADED = "overloaded"
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
 

@@ -45,13 +45,12 @@ class Entry(Generic[T]):
 class Line(Generic[T]):
     """Entries that are alike: of one level and one key. Sorted by tag, then by order of arrival."""
 
-    __slots__ = ("_added", "_heap", "key", "level", "live", "newest_s")
+    __slots__ = ("_added", "_heap", "key", "level", "live")
 
     def __init__(self, level: int, key: Hashable) -> None:
         self.level = level
         self.key: Any = key
         self.live = 0
-        self.newest_s = 0.0  # since when the one waits that was added last
         # An item that left and came back has its order twice, once dead; the count of additions keeps a comparison
         # from ever reaching the entries.
         self._heap: list[tuple[float, int, int, Entry[T]]] = []
@@ -70,7 +69,6 @@ class Line(Generic[T]):
         self._added += 1
         heapq.heappush(self._heap, (entry.tag, entry.order, self._added, entry))
         self.live += 1
-        self.newest_s = entry.since_s
 
     def drop(self, entry: Entry[T]) -> None:
         entry.live = False

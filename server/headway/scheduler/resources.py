@@ -116,10 +116,6 @@ class Grant:
         self.open = True
 
     @property
-    def cpu_cores(self) -> float:
-        return self.cores / _CORE
-
-    @property
     def device_indices(self) -> tuple[int, ...]:
         return tuple(device.index for device in self.devices)
 
@@ -137,19 +133,19 @@ class Quota:
     """
 
     def __init__(self, totals: Totals, reserved_cpu_cores: float = 0.0, reserved_memory_mb: float = 0.0) -> None:
+        self._reserved_cores = round(reserved_cpu_cores * _CORE)
+        self._reserved_memory = round(reserved_memory_mb * _MB)
         self.used_cores = 0
         self.used_memory = 0
         self._ordinary_cores = 0
         self._ordinary_memory = 0
         self._devices: list[_Device] = []
         self.version = 0
-        self.resize(totals, reserved_cpu_cores, reserved_memory_mb)
+        self.resize(totals)
 
-    def resize(self, totals: Totals, reserved_cpu_cores: float, reserved_memory_mb: float) -> None:
-        """Take over new totals and reserves; what is held stays held, devices that are gone are not given out again."""
+    def resize(self, totals: Totals) -> None:
+        """Take over new totals; what is held stays held, devices that are gone are not given out again."""
         self.version += 1
-        self._reserved_cores = round(reserved_cpu_cores * _CORE)
-        self._reserved_memory = round(reserved_memory_mb * _MB)
         self._total_cores = round(totals.cpu_cores * _CORE)
         self._total_memory = round(totals.memory_mb * _MB)
         self._room_cores = max(0, self._total_cores - self._reserved_cores)
@@ -239,19 +235,6 @@ class Quota:
         """Return a shape with `factor` times the memory, at most what ordinary work can get."""
         memory = max(shape.memory, min(shape.memory * factor, self._room_memory))
         return Shape(shape.cpu_cores, memory / _MB, shape.gpus, shape.gpu_memory / _MB)
-
-    def squeezed(self, shape: Shape, leave: int) -> Shape:
-        """Return a shape with the cores that are free, down to a quarter of what it asks for, if that lets it fit.
-
-        Cores can be shared: what runs on fewer runs longer. For BATCH work on its own share, so that it neither waits
-        for a whole place nor takes one. `leave`: millionths of a core for whoever is next, where that is possible.
-        """
-        free = min(self._room_cores - self._ordinary_cores, self._total_cores - self.used_cores)
-        least = -(-shape.cores // 4)
-        cores = free - leave if free - leave >= least else free
-        if not least <= cores < shape.cores:
-            return shape
-        return Shape(cores / _CORE, shape.memory_mb, shape.gpus, shape.gpu_memory / _MB)
 
     def views(self) -> dict[str, ResourceView]:
         total_gpu = sum(device.total for device in self._devices)

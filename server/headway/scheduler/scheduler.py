@@ -47,7 +47,6 @@ from headway.scheduler.stimuli import (
     LevelsPaused,
     LevelsResumed,
     PrioritySet,
-    Reconfigured,
     Submitted,
 )
 from headway.scheduler.strategies import BACKGROUND, DEFAULT, Strategy
@@ -88,14 +87,11 @@ class Scheduler:
         factories: Mapping[str, Factory] = NOTHING,
     ) -> None:
         self.config = config
-        if machine is None or executors is None:
-            from headway.scheduler import builtin  # imports processes and drivers, which not every scheduler needs
-        self._machine = builtin.this_machine() if machine is None else machine
-        totals = self._machine.totals()
-        self._executors = builtin.own_executors(config, totals) if executors is None else executors
+        self._machine = _this_machine() if machine is None else machine
+        self._executors = _own_executors(config) if executors is None else executors
         self._core = SchedulerCore(
             config,
-            totals=totals,
+            totals=self._machine.totals(),
             slots=[
                 *(self._executors.thread.capacity(role) for role in ROLES),
                 *(self._executors.process.capacity(role) for role in ROLES),
@@ -342,14 +338,6 @@ class Scheduler:
         self._engine.handle(JobResumed(job_id))
         return True
 
-    def reconfigure(self, config: SchedulerConfig) -> None:
-        """Let other numbers hold from now on: totals, marks, shares, waits, retries. What runs goes on.
-
-        A task that asks for more than there is from now on fails. `watch` and `stall_report_s` count at the start only.
-        """
-        self.config = config
-        self._engine.handle(Reconfigured(config))
-
     # ---- looking ----------------------------------------------------------------------------------------------------
 
     def job(self, job_id: str, limit: int = 200) -> JobView | None:
@@ -388,3 +376,22 @@ class Scheduler:
 
     def _sampled(self, report: MachineReport) -> None:
         self._engine.sampled(report)
+
+
+def _own_executors(config: SchedulerConfig) -> Executors:
+    # Imported where they are needed: a scheduler with executors of its own does not pay for these.
+    from headway.scheduler.executors.loop import LoopExecutor
+    from headway.scheduler.executors.process import ProcessExecutor, ProcessSettings
+    from headway.scheduler.executors.thread import ThreadExecutor
+
+    return Executors(
+        loop=LoopExecutor(),
+        thread=ThreadExecutor(),
+        process=ProcessExecutor(ProcessSettings.for_machine(config.cpu_cores)),
+    )
+
+
+def _this_machine() -> Machine:
+    from headway.scheduler.probe import Probe
+
+    return Probe()

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.executors.base import MachineReport, StepResult, StepRun
 from headway.scheduler.model import Event, Failure, Job, JobOutcome, Priority, Task
 
@@ -114,13 +113,6 @@ class MachineSampled:
 
 
 @dataclass(frozen=True, slots=True)
-class Reconfigured:
-    """Other numbers hold from now on."""
-
-    config: SchedulerConfig
-
-
-@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The instant of `SchedulerCore.next_wake_at_s` has come.
 
@@ -152,7 +144,6 @@ Input: TypeAlias = (
     | TasksFed
     | FallbackGiven
     | MachineSampled
-    | Reconfigured
     | TimePassed
     | Closing
 )

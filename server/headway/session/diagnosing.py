@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pathspec
-
 from headway.engines import ruff
 from headway.engines.client import Reply
 from headway.engines.environment import own_program
@@ -283,5 +281,7 @@ def _analysis_result(outcome: JobOutcome, checked: Sequence[int]) -> Mapping[str
 def _chosen(files: Sequence[str], root: Path, globs: Sequence[str]) -> list[str]:
     if not globs:
         return list(files)
+    import pathspec  # when it is needed: it takes longer to import than all of this room
+
     wanted = pathspec.PathSpec.from_lines("gitignore", globs)
     return [file for file in files if wanted.match_file(os.path.relpath(file, root))]

@@ -20,7 +20,7 @@ from headway.session.typed_word import LONGEST_READ, Surroundings, TypedWord
 from headway.workspace import python_scope
 from headway.workspace.documents import Document
 from headway.workspace.python_text import PlaceKind, place_at
-from headway.workspace.text import Edit, Position, Range, Text
+from headway.workspace.text import Edit, Position, Range
 from headway.workspace.uris import identity
 
 _AFTER_ANSWER_S = 0.002  # when the answer is on its way
@@ -29,7 +29,9 @@ _LONGEST_INSERTION = 400
 _NAME_MAY_FOLLOW = frozenset(" \t\n(=[,{:+-*/<>|&!@")
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _WARM_LIMIT_S = 30.0
-_TURN_S = 0.0005  # how long the loop is held at a time
+# How long the loop is held at a time by reading: ahead of any wish, and for somebody who waits.
+_TURN_S = 0.0005
+_URGENT_TURN_S = 0.004
 
 
 class Lookahead:
@@ -47,6 +49,10 @@ class Lookahead:
         self._texts: dict[str, str] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._read: set[str] = set()
+        self._reading = asyncio.Lock()
+        self._urgent = 0  # texts that somebody waits for and that are being read
+        self._nothing_urgent = asyncio.Event()
+        self._nothing_urgent.set()
         self._warming = asyncio.Lock()
 
     def word(self, key: str) -> TypedWord | None:
@@ -154,20 +160,45 @@ class Lookahead:
         )
 
     async def read(self, document: Document) -> None:
-        """Read a text once, in turns with the rest of the loop; afterwards only what changes is read anew."""
-        key = identity(document.uri)
-        if key in self._read or document.language != "python" or len(document.content) > LONGEST_READ:
+        """Read a text that somebody waits for; afterwards only what changes is read anew."""
+        if self.has_read(document):
             return
-        await _read_in_turns(document.content)
+        self._urgent += 1
+        self._nothing_urgent.clear()
+        try:
+            await self._read_in_turns(document, _URGENT_TURN_S)
+        finally:
+            self._urgent -= 1
+            if not self._urgent:
+                self._nothing_urgent.set()
+
+    def has_read(self, document: Document) -> bool:
+        """Return whether nothing of a document is left to be read, changes aside; one too long is not read."""
+        known = identity(document.uri) in self._read
+        return known or document.language != "python" or len(document.content) > LONGEST_READ
+
+    async def _read_in_turns(self, document: Document, turn_s: float) -> None:
+        """Read a text into the memory of `python_scope`, in turns with the rest of the loop."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        for _ in python_scope.warm(document.content):
+            if loop.time() - began_s > turn_s:
+                await asyncio.sleep(0)
+                if turn_s < _URGENT_TURN_S:
+                    await self._nothing_urgent.wait()
+                began_s = loop.time()
         if self._context.documents.get(document.uri) is not None:
-            self._read.add(key)
+            self._read.add(identity(document.uri))
 
     async def _warm(self, document: Document) -> None:
-        await self.read(document)
+        async with self._reading:  # One after the other, so that they do not share the loop with the first key.
+            if not self.has_read(document):
+                await self._read_in_turns(document, _TURN_S)
         if not self._ty.coming:
             return
         await self._ty.ready()
         async with self._warming:  # Ten documents opened at once must not stand in the way of the first key.
+            await self._ty.idle()  # A person's question must not find it at work on this.
             if self._context.documents.get(document.uri) is not document:
                 return
             last = document.position_at(len(document.content))
@@ -175,13 +206,3 @@ class Lookahead:
                 await self._ty.complete(identity(document.uri), document, last, word_end=last)
             except EngineError:
                 return  # Nothing depends on it: the first key will ask again.
-
-
-async def _read_in_turns(text: Text) -> None:
-    """Read a text into the memory of `python_scope`, without holding the loop for long."""
-    loop = asyncio.get_running_loop()
-    began_s = loop.time()
-    for _ in python_scope.warm(text):
-        if loop.time() - began_s > _TURN_S:
-            await asyncio.sleep(0)
-            began_s = loop.time()

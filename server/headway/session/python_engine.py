@@ -20,7 +20,6 @@ from headway.engines.environment import (
     workspace_environment,
 )
 from headway.engines.keeping import ServerKeeper
-from headway.engines.markup import ALL_MARKDOWN, Markup
 from headway.engines.mirror import Encoding
 from headway.engines.server import ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, clean_environment
@@ -39,13 +38,11 @@ class PythonEngine(Room):
 
     Args:
         encoding: How the client counts columns; ty is asked to do the same, so that its answers can be passed on.
-        markup: Where the client shows Markdown, for the same reason.
     """
 
-    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16", markup: Markup = ALL_MARKDOWN) -> None:
+    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16") -> None:
         self._context = context
         self._encoding = encoding
-        self._markup = markup
         self._seen: set[str] = set()
         self.ty = ty.TyEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
         self.searcher = ty.TyEngine(
@@ -53,6 +50,7 @@ class PythonEngine(Room):
             lambda: self._searchers_keeper.tell(),
             name="ty (references)",
             without="Meanwhile references cannot be found.",
+            completes=False,
         )
         self._keeper = ServerKeeper(self.ty, lambda: self._wanted(PriorityClass.INTERACTIVE), context.degraded)
         self._searchers_keeper = ServerKeeper(
@@ -131,7 +129,6 @@ class PythonEngine(Room):
             env=clean_environment(),
             python=prefix,
             encoding=self._encoding,
-            markup=self._markup,
             parallelism=max(1, (os.cpu_count() or 2) - 1),
             priority_class=priority_class,
         )

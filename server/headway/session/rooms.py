@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from headway.engines.markup import ALL_MARKDOWN, Markup
+from headway.engines.mirror import Encoding
 from headway.session.completing import Completing
 from headway.session.diagnosing import Diagnosing
 from headway.session.indexing import Indexing
-from headway.session.limits import Limits
 from headway.session.navigating import Navigating
 from headway.session.python_engine import PythonEngine
 from headway.session.searching import Searching
@@ -27,26 +25,27 @@ class Rooms:
     searching: Searching
 
 
-def build_rooms(
-    session: Session, encoding: Literal["utf-8", "utf-16", "utf-32"], markup: Markup = ALL_MARKDOWN
-) -> Rooms:
-    """Build the rooms and let the session know them, in the order in which they start.
+def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> Rooms:
+    """Build the other rooms and let the session know them all, in the order in which they start.
 
     Args:
+        engine: The room of ty, which is there already.
         encoding: How the client counts columns; engines that can are asked to do the same.
-        markup: Where the client shows Markdown.
     """
-    engine = PythonEngine(session, encoding, markup)
     diagnosing = Diagnosing(session, encoding)
     testing = Testing(session)
     indexing = Indexing(session)
     navigating = Navigating(session, engine, lambda: indexing.view)
     completing = Completing(session, engine.ty, lambda: indexing.view)
-    session.rooms += [Limits(session), engine, completing, diagnosing, navigating, testing, indexing]
+    session.rooms += [engine, completing, diagnosing, navigating, testing, indexing]
     session.index_info = indexing.stats
     session.job_sources["index"] = indexing
     session.job_sources["analysis"] = diagnosing
     session.job_sources["tests"] = testing
+    if session.probes:
+        from headway.session.probing import Probing  # only where a client may submit probes
+
+        session.job_sources["probe"] = Probing(session.scheduler.wall_ms)
     return Rooms(
         completing=completing,
         diagnosing=diagnosing,

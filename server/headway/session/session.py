@@ -9,9 +9,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headway.scheduler import JobHandle, Priority, Scheduler
 from headway.session.ports import (
     ClientPort,
     FileChange,
@@ -22,10 +21,12 @@ from headway.session.ports import (
     Room,
     Submission,
 )
-from headway.session.probing import Probing
 from headway.settings import Problem, Settings, read
 from headway.workspace.documents import Document, Documents
 from headway.workspace.text import Text
+
+if TYPE_CHECKING:
+    from headway.scheduler import JobHandle, Priority, Scheduler
 
 _log = logging.getLogger(__name__)
 
@@ -53,21 +54,25 @@ class Session:
     """See the module. It is the `SessionContext` of its rooms.
 
     Args:
-        scheduler: Runs the jobs; started and closed by the caller.
+        scheduler: Runs the jobs; started and closed by the caller. None where it follows by `schedule_with`, so that
+            what needs none can begin before the scheduler is imported.
         client: What may be asked of the client.
         options: What it starts with.
         on_trouble: Called when `trouble` has changed.
     """
 
+    scheduler: Scheduler
+
     def __init__(
         self,
         *,
-        scheduler: Scheduler,
+        scheduler: Scheduler | None = None,
         client: ClientPort,
         options: SessionOptions,
         on_trouble: Callable[[], None] = lambda: None,
     ) -> None:
-        self.scheduler = scheduler
+        if scheduler is not None:
+            self.schedule_with(scheduler)
         self.client = client
         self.cache_dir = options.cache_dir
         self.documents = Documents()
@@ -83,10 +88,13 @@ class Session:
         self._told: set[Problem] = set()
         self._given, self._problems = read(options.settings_tree, base=Settings(), in_force=Settings())
         self.settings = self._allowed()
-        if options.probes:
-            self.job_sources["probe"] = Probing(scheduler.wall_ms)
+        self.probes = options.probes
 
     # -- life ---------------------------------------------------------------------------------------------------------
+
+    def schedule_with(self, scheduler: Scheduler) -> None:
+        """Submit jobs here from now on. To be called once, before anything but `PythonEngine` is built."""
+        self.scheduler = scheduler
 
     def begin(self) -> None:
         """The client is ready and may be told things; its rooms are started next."""

@@ -14,11 +14,13 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import pathspec
+from typing import TYPE_CHECKING
 
 from headway.workspace.files import ReadOptions, Skipped, is_secret, read_file, stat_signature
 from headway.workspace.index import language_of
+
+if TYPE_CHECKING:
+    import pathspec
 
 # What a listing holds at most: far beyond what anybody edits, it is a home directory or a data set.
 MAX_FILES = 300_000
@@ -213,6 +215,8 @@ def _rules(path: str) -> pathspec.GitIgnoreSpec | None:
 
 def glob_rules(lines: Iterable[str]) -> pathspec.GitIgnoreSpec | None:
     """Return rules as in `.gitignore`; lines that are no rules are left out. None where nothing is left."""
+    import pathspec  # only where there are rules: a start would wait for it longer than for all of this module
+
     kept = []
     for line in lines:
         try:
