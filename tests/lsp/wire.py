@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -197,14 +197,22 @@ def _message(message: dict[str, Any]) -> bytes:
 
 @asynccontextmanager
 async def server(
-    home: Path, *arguments: str, probes: bool = True, env: Mapping[str, str] | None = None
+    home: Path,
+    *arguments: str,
+    probes: bool = True,
+    env: Mapping[str, str] | None = None,
+    within: Sequence[str] = (),
 ) -> AsyncIterator[Wire]:
-    """A server process in a home of its own; ended hard when the test leaves it running."""
+    """A server process in a home of its own; ended hard when the test leaves it running.
+
+    Args:
+        within: A command that becomes the one that follows it, and changes its surroundings.
+    """
     environment = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), **(env or {})}
     flags = ["--enable-probes"] if probes else []
     with (home / "stderr.txt").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-m", "headway", "serve", "--stdio", *flags, *arguments,
+            *within, sys.executable, "-I", "-m", "headway", "serve", "--stdio", *flags, *arguments,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, env=environment, cwd=home,
         )  # fmt: skip
     wire = Wire(process)

@@ -23,6 +23,7 @@ from headway.scheduler.model import (
     Failure,
     Job,
     JobChanged,
+    JobProgressed,
     JobState,
     OnStepFailure,
     OnTaskFailure,
@@ -53,6 +54,7 @@ from headway.scheduler.stimuli import (
     StepEnded,
     TasksFed,
     TimePassed,
+    TotalKnown,
     Withdrawn,
 )
 from headway.scheduler.views import job_view
@@ -923,6 +925,24 @@ class Source:
 
     async def __anext__(self) -> Task:
         raise StopAsyncIteration
+
+
+def test_a_lazy_job_has_a_share_done_as_soon_as_its_source_knows_the_whole() -> None:
+    world = World()
+    world.submit(Job(type="t", title="index", tasks=Source(), window=10, job_id="j"))
+    world.feed("j", [task("list", 1.0, weight=0.0)])
+    world.pass_s(1.5)
+    world.tell(TotalKnown("j", 40.0))
+    world.feed("j", [task(f"t{n}", 1.0, weight=10.0) for n in range(2)])
+    world.pass_s(1.5)
+    record = world.core.book.active["j"]
+    assert (record.progress, record.tally) == (0.5, (20, 40))
+    world.feed("j", [task("t3", weight=15.0)], exhausted=True)
+    world.tell(TotalKnown("j", 99.0))
+    world.settle()
+    told = [(event.done, event.total, event.progress) for event in world.of(JobProgressed)]
+    assert told == [(1, None, None), (10, 40, 0.25), (20, 40, 0.5)]
+    assert record.tally == (40, 40), "its end is the whole"
 
 
 def test_a_lazy_job_holds_a_bounded_number() -> None:

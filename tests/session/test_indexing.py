@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.scheduler import JobChanged, Priority, Scheduler, SchedulerConfig
-from headway.scheduler.model import Event, JobState, TaskEnded
+from headway.scheduler.model import Event, JobProgressed, JobState, TaskEnded
 from headway.session.indexing import Indexing
 from headway.session.ports import FileChange, Folder
 from headway.session.searching import Searching, SearchQuery
@@ -331,6 +331,27 @@ def test_a_job_that_is_asked_for_finds_what_no_event_told_of(tmp_path: Path) -> 
             assert outcome.state is JobState.COMPLETED
             assert submission.result(outcome) == {"files": 2, "symbols": 4, "skipped": {}}
             assert ws.shown("unannounced")
+
+    asyncio.run(scenario())
+
+
+def test_a_job_that_is_asked_for_says_how_many_files_there_are_once_it_has_listed_them(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ws = Workspace(tmp_path)
+        for n in range(250):
+            ws.define(f"name_{n}")
+        async with ws.serving() as indexing:
+            await ws.complete()
+            submission = indexing.submission({"paths": ["*.py"]}, title=None, priority=None)
+            outcome = await ws.scheduler.submit(submission.job)
+            told = [e for e in ws.events if isinstance(e, JobProgressed) and e.job_id == submission.job.job_id]
+            assert outcome.state is JobState.COMPLETED
+            # Listed and compared; then one piece after another.
+            assert [(event.total, event.progress) for event in told[:2]] == [(None, None)] * 2
+            assert {event.total for event in told[2:]} == {250}
+            done = [event.done for event in told[2:]]
+            assert done == sorted(done)
+            assert (len(done) > 1, done[-1]) == (True, 250)
 
     asyncio.run(scenario())
 

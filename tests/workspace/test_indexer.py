@@ -30,7 +30,7 @@ class Folder:
     def __init__(self, tmp_path: Path) -> None:
         self.root = tmp_path / "w"
         self.root.mkdir()
-        placed = indexer.open_place(str(tmp_path / "cache"), str(self.root))
+        placed = indexer.open_place(str(tmp_path / "cache"), str(self.root), os.getpid(), "")
         assert placed.path is not None
         self.spec = FolderSpec(root=str(self.root), database=placed.path, options=ListingOptions())
         self.table = SymbolTable(str(self.root))

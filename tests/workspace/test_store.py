@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -163,7 +165,7 @@ def test_definitions_survive_packing() -> None:
 
 def stored(cache: Path, root: Path) -> str:
     """Make an index with one file, closed again; return its path."""
-    placed = place(str(cache), str(root))
+    placed = place(str(cache), str(root), owner_pid=os.getpid())
     assert placed.path is not None
     assert placed.message is None
     with Store(placed.path) as made:
@@ -202,14 +204,14 @@ def test_a_damaged_index_is_set_aside_and_made_anew(tmp_path: Path, how: str) ->
     root.mkdir()
     path = stored(tmp_path / "cache", root)
     DAMAGES[how](path)
-    placed = place(str(tmp_path / "cache"), str(root))
+    placed = place(str(tmp_path / "cache"), str(root), owner_pid=os.getpid())
     assert placed.path == path
     assert placed.rebuilt
     assert placed.message is None
     with Store(path) as made:
         assert made.known() == {}
         made.write([record("b.py")])
-    again = place(str(tmp_path / "cache"), str(root))
+    again = place(str(tmp_path / "cache"), str(root), owner_pid=os.getpid())
     assert (again.path, again.rebuilt) == (path, None)
 
 
@@ -218,7 +220,7 @@ def test_a_sound_index_is_used_as_it_is(tmp_path: Path, way: str) -> None:
     (tmp_path / "w").mkdir()
     (tmp_path / "link").symlink_to("w")
     path = stored(tmp_path / "cache", tmp_path / way)
-    placed = place(str(tmp_path / "cache"), str(tmp_path / way))
+    placed = place(str(tmp_path / "cache"), str(tmp_path / way), owner_pid=os.getpid())
     assert (placed.path, placed.rebuilt, placed.message, placed.temporary) == (path, None, None, None)
     with Store(path) as made:
         assert made.known().keys() == {"a.py"}
@@ -229,7 +231,7 @@ def test_a_cache_that_cannot_be_used_is_no_reason_not_to_start(tmp_path: Path, w
     (tmp_path / "in-the-way").write_text("x")
     below = tmp_path / "in-the-way" / "below"
     cache = {"a file": tmp_path / "in-the-way", "below a file": below, "nowhere": Path("/proc/no/such")}[where]
-    placed = place(str(cache), str(tmp_path))
+    placed = place(str(cache), str(tmp_path), owner_pid=os.getpid())
     assert placed.path is not None
     assert placed.temporary is not None
     assert placed.message is not None
@@ -238,6 +240,38 @@ def test_a_cache_that_cannot_be_used_is_no_reason_not_to_start(tmp_path: Path, w
         made.write([record("a.py")])
     placing.remove_temporary(placed.temporary)
     assert not os.path.exists(placed.temporary)
+
+
+def test_a_place_that_broke_is_left_for_a_temporary_one(tmp_path: Path) -> None:
+    root = tmp_path / "w"
+    root.mkdir()
+    kept = stored(tmp_path / "cache", root)
+    placed = place(str(tmp_path / "cache"), str(root), owner_pid=os.getpid(), avoid="the disk is full")
+    assert placed.temporary is not None
+    assert placed.message is not None
+    assert "the disk is full" in placed.message
+    placing.remove_temporary(placed.temporary)
+    with Store(kept) as made:
+        assert made.known().keys() == {"a.py"}, "what is there is left alone"
+
+
+def test_temporary_indexes_of_the_dead_are_swept_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    died = subprocess.Popen(["/bin/true"])
+    died.wait()
+    left = place("/proc/no/such", str(tmp_path), owner_pid=died.pid)
+    ours = place("/proc/no/such", str(tmp_path), owner_pid=os.getpid())
+    assert left.temporary is not None
+    assert ours.temporary is not None
+    assert not os.path.exists(left.temporary)
+    (tmp_path / "headway-index-of-somebody").mkdir()
+    place(str(tmp_path / "cache"), str(tmp_path), owner_pid=os.getpid())
+    assert sorted(name for name in os.listdir(tmp_path) if "index" in name) == [
+        os.path.basename(ours.temporary),
+        "headway-index-of-somebody",
+    ]
 
 
 def test_two_checkouts_have_two_indexes_and_two_ways_to_one_have_one(tmp_path: Path) -> None:

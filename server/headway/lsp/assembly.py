@@ -30,6 +30,7 @@ from headway.settings import Settings
 
 # Jobs that a person waits for or wonders about, and that are shown without having been asked for.
 _SHOWN_TYPES = frozenset({"index", "analysis", "tests"})
+_COUNTED_TYPES = frozenset({"index"})
 _CLOSE_S = 2.0
 
 _log = logging.getLogger(__name__)
@@ -62,7 +63,11 @@ class Assembly:
         )
         self._jobs = JobReporter(connection, self._scheduler)
         self._progress = ProgressReporter(
-            connection, self._scheduler, own_types=_SHOWN_TYPES, may_create=capabilities.progress
+            connection,
+            self._scheduler,
+            own_types=_SHOWN_TYPES,
+            counted_types=_COUNTED_TYPES,
+            may_create=capabilities.progress,
         )
         groundwork.on_trouble = self._queue_state.poke
         rooms = build_rooms(self._session, groundwork.engine, capabilities.encoding.value)

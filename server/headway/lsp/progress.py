@@ -35,15 +35,23 @@ class ProgressReporter:
     """Shows jobs in the client's progress bars.
 
     `follow` is for a token that the client gave. Jobs of the types in `own_types` that came without one get a token of
-    ours, where the client can be asked to create it (`may_create`).
+    ours, where the client can be asked to create it (`may_create`). Jobs of `counted_types` begin at 0 %, though their
+    total is found out only a little later: a client may ignore the percentages of what begins without one.
     """
 
     def __init__(
-        self, connection: Connection, scheduler: Scheduler, *, own_types: frozenset[str], may_create: bool
+        self,
+        connection: Connection,
+        scheduler: Scheduler,
+        *,
+        own_types: frozenset[str],
+        counted_types: frozenset[str],
+        may_create: bool,
     ) -> None:
         self._connection = connection
         self._scheduler = scheduler
         self._own_types = own_types
+        self._counted_types = counted_types
         self._may_create = may_create
         self._loop = asyncio.get_running_loop()
         self._open = False
@@ -127,8 +135,8 @@ class ProgressReporter:
             return
         shown.begun = True
         value: dict[str, object] = {"kind": "begin", "title": view.title, "cancellable": True}
-        if view.progress is not None:
-            shown.percentage = int(view.progress * 100)
+        if view.progress is not None or view.type in self._counted_types:
+            shown.percentage = int((view.progress or 0.0) * 100)
             value["percentage"] = shown.percentage
         self._send(shown, value)
 

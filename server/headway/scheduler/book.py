@@ -73,6 +73,7 @@ class JobBook:
             record.exhausted = False
             record.total = None
             record.total_weight = job.total or 0.0
+            record.foretold = bool(job.total)
         else:
             raise InvalidJobError(f"job {job.title!r}", "tasks is neither a sequence nor an async iterator")
         return record

@@ -39,6 +39,7 @@ from headway.scheduler.stimuli import (
     Submitted,
     TasksFed,
     TimePassed,
+    TotalKnown,
     Withdrawn,
 )
 from headway.scheduler.strategies import DEFAULT, Strategy
@@ -134,9 +135,11 @@ class SchedulerCore:
         return outbox.commands
 
     def _steer(
-        self, event: JobCancelled | PrioritySet | LevelsPaused | LevelsResumed | JobPaused | JobResumed, now_s: float
+        self,
+        event: JobCancelled | PrioritySet | LevelsPaused | LevelsResumed | JobPaused | JobResumed | TotalKnown,
+        now_s: float,
     ) -> None:
-        """Take a person's word about jobs and levels."""
+        """Take somebody's word about jobs and levels."""
         match event:
             case JobCancelled():
                 record = self.book.active.get(event.job_id)
@@ -154,6 +157,8 @@ class SchedulerCore:
                     self.jobs.pause(record, now_s)
             case JobResumed():
                 self.jobs.resume(event.job_id, now_s)
+            case TotalKnown():
+                self.jobs.expect(event.job_id, event.total)
             case _:
                 assert_never(event)
 

@@ -33,6 +33,7 @@ APPLICATION_ID = 0x48647779  # "Hdwy"
 MOST_ASIDE = 3
 _MEMORY = ":memory:"
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_NO_ROOM = sqlite3.SQLITE_FULL
 _SCHEMA = f"""
 CREATE TABLE jobs (
     job_id TEXT PRIMARY KEY, type TEXT NOT NULL, title TEXT NOT NULL, priority INTEGER NOT NULL, state TEXT NOT NULL,
@@ -241,6 +242,11 @@ def set_aside(path: Path, error: Exception) -> HistoryProblem:
     """Move what cannot be used out of the way, with its log. Where it must not or cannot be moved, `aside` is None."""
     if is_busy(error):
         return HistoryProblem(message=f"{path} is in use by another process; this run's history stays in memory")
+    if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF == _NO_ROOM:
+        # What is in it may be sound, unfinished durable jobs above all; the next start finds them there.
+        return HistoryProblem(
+            message=f"{path} cannot be written ({error}); this run's history stays in memory. Make room on that disk."
+        )
     aside = path.with_name(f"{path.name}.aside-{time.time_ns()}")
     try:
         path.rename(aside)
@@ -249,11 +255,16 @@ def set_aside(path: Path, error: Exception) -> HistoryProblem:
             with contextlib.suppress(FileNotFoundError):
                 path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
         _forget_oldest_aside(path)
-    except OSError as second:
+    except OSError:
         return HistoryProblem(
-            message=f"{path} cannot be used ({error}) nor set aside ({second}); this run's history stays in memory"
+            message=f"{path} cannot be used ({_reason(error)}) nor moved away; this run's history stays in memory. "
+            "Make its folder writable."
         )
-    return HistoryProblem(message=f"{path} cannot be used ({error}); it is now {aside.name}", aside=str(aside))
+    return HistoryProblem(message=f"{path} cannot be used ({_reason(error)}); it is now {aside.name}", aside=str(aside))
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def _forget_oldest_aside(path: Path) -> None:

@@ -147,8 +147,15 @@ class Jobs:
         else:
             self._feed(record)
 
+    def expect(self, job_id: str, total: float) -> None:
+        """Note how much a lazily fed job will be in all."""
+        record = self.book.active.get(job_id)
+        if record is not None and not record.exhausted:
+            record.foretold = True
+            record.total_weight = total
+
     def _add_fed(self, record: JobRecord, task: Task, now_s: float) -> None:
-        if not record.job.total:
+        if not record.foretold:
             record.total_weight += task.weight
         made = self.book.add_fed(record, task)
         if isinstance(made, SchedulerError):

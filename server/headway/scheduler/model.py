@@ -189,7 +189,7 @@ class JobView:
     priority: Priority
     state: JobState
     progress: float | None  # 0..1, None where the total is not known
-    done: int
+    done: int  # tasks; weight where a lazy source has said how much it will be in all
     total: int | None
     created_at_s: float
     started_at_s: float | None

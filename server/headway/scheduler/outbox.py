@@ -139,6 +139,7 @@ class Outbox:
         self.publish(JobChanged(at_s=now_s, job_id=job.job_id, state=job.state, previous=previous))
 
     def job_progressed(self, job: JobRecord, now_s: float) -> None:
+        done, total = job.tally
         self.commands.append(
-            JobProgressed(at_s=now_s, job_id=job.job_id, done=job.done, total=job.total, progress=job.progress)
+            JobProgressed(at_s=now_s, job_id=job.job_id, done=done, total=total, progress=job.progress)
         )

@@ -77,6 +77,7 @@ class JobRecord:
         "fair_finish",
         "feeding",
         "finished_at_s",
+        "foretold",
         "index",
         "job",
         "job_id",
@@ -114,6 +115,7 @@ class JobRecord:
         self.done_weight = 0.0
         self.total: int | None = 0
         self.total_weight = 0.0
+        self.foretold = False  # a lazy source said how much it will be in all
         self.exhausted = True  # no more tasks will be fed
         self.feeding = False
         self.error: Failure | None = None
@@ -135,11 +137,19 @@ class JobRecord:
         """Return the share that is done, 0 to 1; None where the total is not known yet."""
         if self.state is JobState.COMPLETED:
             return 1.0
-        if self.total is None and not self.job.total:
+        if self.total is None and not self.foretold:
             return None
         if self.total_weight <= 0:
             return 1.0 if self.total is not None and self.done >= self.total else 0.0
         return min(1.0, self.done_weight / self.total_weight)
+
+    @property
+    def tally(self) -> tuple[int, int | None]:
+        """How much is done, and of how much (None: not known yet): tasks, or weight where the whole was foretold."""
+        if not self.foretold:
+            return self.done, self.total
+        total = round(self.total_weight)
+        return total if self.state is JobState.COMPLETED else min(total, int(self.done_weight)), total
 
 
 class TaskRecord:

@@ -17,7 +17,7 @@ from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.core import SchedulerCore
 from headway.scheduler.engine import Engine
 from headway.scheduler.errors import NotRetryableError, SchedulerClosedError, SubmissionError
-from headway.scheduler.executors.base import NOTHING, ROLES, Executors, Machine, MachineReport
+from headway.scheduler.executors.base import NOTHING, ROLES, Executors, Machine
 from headway.scheduler.handle import JobHandle
 from headway.scheduler.metrics import Metrics
 from headway.scheduler.model import (
@@ -48,6 +48,7 @@ from headway.scheduler.stimuli import (
     LevelsResumed,
     PrioritySet,
     Submitted,
+    TotalKnown,
 )
 from headway.scheduler.strategies import BACKGROUND, DEFAULT, Strategy
 from headway.scheduler.trace import Trace
@@ -127,7 +128,7 @@ class Scheduler:
         self._engine.attach(loop)
         for executor in (self._executors.loop, self._executors.thread, self._executors.process):
             await executor.start(self._engine.emit)
-        await self._machine.start(self._sampled)
+        await self._machine.start(self._engine.sampled)
         self._watchdog.start()
         self._loop = loop
         self._observing.start(self.config.watch)
@@ -306,6 +307,10 @@ class Scheduler:
         self._engine.handle(PrioritySet(job_id, priority))
         return True
 
+    def expect(self, job_id: str, total: float) -> None:
+        """Say how much a lazily fed job will be in all, by the weights of its tasks, once its source knows."""
+        self._engine.handle(TotalKnown(job_id, total))
+
     def pause(self, priorities: Collection[Priority] = BACKGROUND, reason: str = "user") -> tuple[Priority, ...]:
         """Start nothing more of these priorities, from the next step boundary on. Returns all that are paused now.
 
@@ -373,9 +378,6 @@ class Scheduler:
     @property
     def alerts(self) -> Alerts:
         return self._observing.watch().alerts
-
-    def _sampled(self, report: MachineReport) -> None:
-        self._engine.sampled(report)
 
 
 def _own_executors(config: SchedulerConfig) -> Executors:

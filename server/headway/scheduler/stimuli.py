@@ -85,6 +85,14 @@ class JobResumed:
 
 
 @dataclass(frozen=True, slots=True)
+class TotalKnown:
+    """A lazily fed job will be this much in all, by the weights of its tasks."""
+
+    job_id: str
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
 class TasksFed:
     """More of a lazily fed job; `exhausted`: there is nothing more; `failure`: the source broke.
 
@@ -145,6 +153,7 @@ Input: TypeAlias = (
     | FallbackGiven
     | MachineSampled
     | TimePassed
+    | TotalKnown
     | Closing
 )
 

@@ -43,6 +43,7 @@ def job_view(record: JobRecord, limit: int, now_s: float) -> JobView:
     """Return a job as it stands, with at most `limit` of its tasks."""
     listed = record.listed()
     known = record.done + record.unended
+    done, total = record.tally
     return JobView(
         job_id=record.job_id,
         type=record.job.type,
@@ -50,8 +51,8 @@ def job_view(record: JobRecord, limit: int, now_s: float) -> JobView:
         priority=record.priority,
         state=record.state,
         progress=record.progress,
-        done=record.done,
-        total=record.total,
+        done=done,
+        total=total,
         created_at_s=record.created_at_s,
         started_at_s=record.started_at_s,
         finished_at_s=record.finished_at_s,

@@ -1,6 +1,6 @@
 """The index of one workspace folder: one thing after another, each as a job, until what is indexed is what is there.
 
-Opened and loaded at NORMAL, compared with the disk and brought up to date at BATCH; open documents at NORMAL. At any
+Opened, loaded, compared with the disk and brought up to date at BATCH; open documents at NORMAL. At any
 moment at most one of its jobs for files on disk is in flight, so it never races itself. A job that ends, a change on
 disk, a new setting: each only leads to `_next`, which looks at what is wanted and does the most basic thing first.
 """
@@ -117,8 +117,7 @@ class FolderIndex:
         self._changes.close()
         self.setbacks.close()
         self._cancel("the folder was closed")
-        if self._temporary is not None:
-            remove_temporary(self._temporary)
+        remove_temporary(self._temporary)
 
     def configure(self, options: listing.ListingOptions) -> None:
         """Other files may belong to the index now."""
@@ -174,29 +173,28 @@ class FolderIndex:
     def _next(self) -> None:
         if self._busy or self._closed or self.setbacks.is_off or self.setbacks.holds:
             return
-        spec = self.spec
-        name = self.name
+        spec, name = self.spec, self.name
         if spec is None and not self._stopped:
-            source = folder_jobs.opening(self, str(self._context.cache_dir), self.root, name)
-            self._submit(source, f"Open the index of {name}", Priority.BATCH)
+            source = folder_jobs.opening(self, str(self._context.cache_dir), self.root, name, self.setbacks.avoid)
+            self._submit(source, f"Open the index of {name}")
         elif spec is None:
             return
         elif self._clear_wanted:
-            self._submit(folder_jobs.clearing(self, spec, name), f"Clear the index of {name}", Priority.BATCH)
+            self._submit(folder_jobs.clearing(self, spec, name), f"Clear the index of {name}")
         elif not self._loaded:
             self._loaded = self._scan_wanted = True
             source = folder_jobs.loading(self, spec, name, repacked=False)
-            self._submit(source, f"Load the index of {name}", Priority.BATCH)
+            self._submit(source, f"Load the index of {name}")
         elif self._stopped:
             return
         elif self._plan is not None:
             plan, self._plan = self._plan, None
-            self._submit(self._working(spec, plan), self.title, Priority.BATCH, plan.file_count)
+            self._submit(self._working(spec, plan), self.title, plan.file_count)
         elif self._scan_wanted or (self._suspects and not self._changes):
-            self._submit(self._scanning(spec), f"List {name}", Priority.BATCH)
+            self._submit(self._scanning(spec), f"List {name}")
         elif self.contents.table.segment_count > _MOST_SEGMENTS and not self._changes:
             source = folder_jobs.loading(self, spec, name, repacked=True)
-            self._submit(source, f"Pack the index of {name}", Priority.BATCH)
+            self._submit(source, f"Pack the index of {name}")
         elif self._changes.is_due:
             self._look_at(spec, self._changes.take())
         else:
@@ -208,14 +206,14 @@ class FolderIndex:
             self.rescan([inner for inner in paths if inner])
         elif paths:
             source = folder_jobs.refreshing(self, spec, self.name, paths, lambda busy: self._not_refreshed(paths, busy))
-            self._submit(source, f"Index changes in {self.name}", Priority.BATCH)
+            self._submit(source, f"Index changes in {self.name}")
         else:
             self._next()
 
-    def _submit(self, source: AsyncIterator[Task], title: str, priority: Priority, files: int = 0) -> None:
+    def _submit(self, source: AsyncIterator[Task], title: str, files: int = 0) -> None:
         self._busy = True
         visible = files >= _VISIBLE_FROM_FILES
-        job = Job(type="index", title=title, tasks=source, priority=priority, visible=visible, window=_WINDOW)
+        job = Job(type="index", title=title, tasks=source, priority=Priority.BATCH, visible=visible, window=_WINDOW)
         handle = self._context.scheduler.submit(replace(job, total=files) if files else job)
         self._job_id = handle.job_id
         handle.add_done_callback(self._job_ended)
@@ -248,25 +246,19 @@ class FolderIndex:
         self._scan_wanted = False
         suspects = {*self._suspects, *(path for path in self._changes.take() if path)}
         self._suspects.clear()
-        return folder_jobs.scanning(
-            self,
-            spec,
-            self.name,
-            [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None],
-            self._open_paths,
-            tuple(suspects),
-            globs,
-            thorough=not self._listed,
-        )
+        folders = [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None]
+        opened, thorough = self._open_paths, not self._listed
+        return folder_jobs.scanning(self, spec, self.name, folders, opened, tuple(suspects), globs, thorough=thorough)
 
     def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
         return folder_jobs.working(self, spec, self.name, plan, _BUSY_DELAYS_S, lambda: self.spec is spec)
 
-    async def run_now(self, globs: Sequence[str]) -> AsyncIterator[Task]:
+    async def run_now(self, globs: Sequence[str], counted: Callable[[int], None]) -> AsyncIterator[Task]:
         """Give the tasks of one comparison with the disk and of what follows from it, for a job that was asked for.
 
         Args:
             globs: Of files matching these (as in `.gitignore`) the content is read whatever their time and size.
+            counted: Called with how many files there are to index, when that is known.
         """
         while self._busy or self.spec is None:
             if self.setbacks.is_off or self._closed:
@@ -281,6 +273,7 @@ class FolderIndex:
             async for task in self._scanning(self.spec, globs):
                 yield task
             plan, self._plan = self._plan, None
+            counted(plan.file_count if plan is not None else 0)
             if plan is not None and self.spec is not None:
                 async for task in self._working(self.spec, plan):
                     yield task
@@ -295,6 +288,7 @@ class FolderIndex:
             return
         if placed.path is None:
             return self.setbacks.turn_off(placed.message)
+        remove_temporary(self._temporary)
         self._temporary = placed.temporary
         self.setbacks.stays = placed.temporary is not None
         self.setbacks.say(placed.message)
@@ -354,6 +348,8 @@ class FolderIndex:
 
     def broke(self, trouble: Trouble, reason: str) -> None:
         """Find another place, or make the index anew: what is wrong with it decides when it is opened."""
+        if self.spec is None:
+            return  # One of several steps that were under way together has said so.
         if trouble == "busy":
             self.waits(reason)
             self._scan_wanted = True
@@ -362,7 +358,7 @@ class FolderIndex:
         _log.warning("the index of %s is %s: %s", self.root, trouble, reason)
         self.spec = None
         self._forget()
-        self.setbacks.broke(reason)
+        self.setbacks.broke(trouble, reason)
 
     def _try_again(self, message: str) -> None:
         if not self.setbacks.again(message):

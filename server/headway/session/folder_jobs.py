@@ -7,6 +7,7 @@ that fails, is too slow, or whose process dies has no value; the source decides 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, Protocol
 
@@ -62,9 +63,11 @@ class Owner(Protocol):
         """The index cannot be used as it is."""
 
 
-async def opening(owner: Owner, cache_dir: str, root: str, name: str) -> AsyncIterator[Task]:
-    """Find a place for the index."""
-    task, answer = owner.answers.asking(f"open the index of {name}", indexer.open_place, cache_dir, root)
+async def opening(owner: Owner, cache_dir: str, root: str, name: str, avoid: str) -> AsyncIterator[Task]:
+    """Find a place for the index; `avoid` says why the usual one is not to be used."""
+    task, answer = owner.answers.asking(
+        f"open the index of {name}", indexer.open_place, cache_dir, root, os.getpid(), avoid
+    )
     yield task
     owner.placed(await answer)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final, Literal
@@ -161,9 +162,10 @@ class Indexing(Room):
     @property
     def state(self) -> IndexState:
         """How the index stands."""
-        if not self.context.settings.index.enabled:
+        folders = self._folders.values()
+        if not self.context.settings.index.enabled or (folders and all(folder.setbacks.is_off for folder in folders)):
             return "off"
-        if self._started and all(folder.is_complete for folder in self._folders.values()):
+        if self._started and all(folder.is_complete for folder in folders):
             return "complete"
         paused = self.context.scheduler.snapshot().paused
         return "paused" if Priority.BATCH in paused else "indexing"
@@ -212,18 +214,28 @@ class Indexing(Room):
         read.only(("paths",))
         globs = read.texts("paths", most=1000)
         names = ", ".join(folder.folder.name for folder in self._folders.values())
+        job_id = f"index-{uuid.uuid4().hex}"
         job = Job(
+            job_id=job_id,
             type="index",
             title=title or f"Index {names or 'nothing: no folder is open, or the index is off'}",
-            tasks=self._tasks(globs),
+            tasks=self._tasks(globs, job_id),
             priority=Priority.BATCH if priority is None else priority,
             window=4,
         )
         return Submission(job=job, result=self._result)
 
-    async def _tasks(self, globs: Sequence[str]) -> AsyncIterator[Task]:
-        for folder in tuple(self._folders.values()):
-            async for task in folder.run_now(globs):
+    async def _tasks(self, globs: Sequence[str], job_id: str) -> AsyncIterator[Task]:
+        folders = tuple(self._folders.values())
+        counts: list[int] = []
+
+        def counted(files: int) -> None:
+            counts.append(files)
+            if len(counts) == len(folders):  # Not before: what is done of the whole must never fall.
+                self.context.scheduler.expect(job_id, sum(counts))
+
+        for folder in folders:
+            async for task in folder.run_now(globs, counted):
                 yield task
 
     def _result(self, outcome: JobOutcome) -> Mapping[str, Any]:

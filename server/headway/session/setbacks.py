@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from headway.workspace.opened import Trouble
+
 _RETRY_DELAYS_S: Final = (0.5, 2.0, 10.0)
 _MOST_REOPENINGS: Final = 3
 
@@ -23,6 +25,7 @@ class Setbacks:
         self.message: str | None = None  # what is off, and what to do about it
         self.is_off = False  # no place can be written, or the index kept breaking
         self.holds = False  # until the next try
+        self.avoid = ""  # why the usual place is not to be used; empty: it is
         self.stays = False  # the message is about a place, and true as long as that is used
         self._name = name
         self._changed = changed
@@ -55,11 +58,19 @@ class Setbacks:
         self._failures += 1
         return True
 
-    def broke(self, reason: str) -> None:
-        """The index has to be opened or made anew; one that keeps breaking is given up."""
+    def broke(self, trouble: Trouble, reason: str) -> None:
+        """The index has to be opened or made anew; one that keeps breaking is given up.
+
+        A place that is unusable a second time (the first may be somebody who removed it) is left for a temporary one.
+        """
         self._reopenings += 1
+        if trouble == "unusable" and self._reopenings > 1:
+            self.avoid = reason
         if self._reopenings > _MOST_REOPENINGS:
-            self.turn_off(f"The index of {self._name} keeps breaking ({reason}). Clear the cache, or restart.")
+            self.turn_off(
+                f"The index of {self._name} keeps breaking ({reason}) and is off. When that is mended, clear the "
+                "cache or restart."
+            )
 
     def waits(self, reason: str) -> None:
         """Somebody else holds the lock of the index."""
@@ -71,11 +82,13 @@ class Setbacks:
     def succeeded(self) -> None:
         """What failed before has succeeded."""
         self._failures = 0
+        self.say(None)
 
     def forget(self) -> None:
         """Begin anew, as asked."""
         self.is_off = self.holds = False
         self._failures = self._reopenings = 0
+        self.avoid = ""
         self.close()
 
     def close(self) -> None:

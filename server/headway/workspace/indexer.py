@@ -199,10 +199,10 @@ def _indexed(records: Iterable[FileRecord], fresh: Mapping[str, StoredFile], sta
 # ---- loading --------------------------------------------------------------------------------------------------------
 
 
-def open_place(cache_dir: str, root: str) -> placing.Placed:
+def open_place(cache_dir: str, root: str, owner_pid: int, avoid: str) -> placing.Placed:
     """Find a place for a folder's index; see `placing.place`."""
     close_stores()
-    return placing.place(cache_dir, root)
+    return placing.place(cache_dir, root, owner_pid=owner_pid, avoid=avoid)
 
 
 def clear(spec: FolderSpec) -> Trouble | None:

@@ -59,15 +59,23 @@ def database_path(cache_dir: str, root: str) -> str:
     return os.path.join(cache_dir, "index", folder_identity(root), _FILE_NAME)
 
 
-def place(cache_dir: str, root: str) -> Placed:
-    """Open or create a folder's database, wherever that is possible."""
+def place(cache_dir: str, root: str, *, owner_pid: int, avoid: str = "") -> Placed:
+    """Open or create a folder's database, wherever that is possible.
+
+    Args:
+        owner_pid: The process that uses it; what is temporary is left to others once that has ended.
+        avoid: Why the database in the cache directory is not to be used; empty: it is.
+    """
     path = database_path(cache_dir, root)
+    _sweep()
     try:
+        if avoid:
+            raise StoreUnusableError(path, avoid)
         rebuilt = _prepare(path, root)
     except StoreBusyError as error:
-        return _elsewhere(root, error, "another program holds its lock")
+        return _elsewhere(root, error, "another program holds its lock", owner_pid)
     except StoreError as error:
-        return _elsewhere(root, error, error.reason)
+        return _elsewhere(root, error, error.reason, owner_pid)
     _forget_unused(Path(path).parent.parent, keep=Path(path).parent)
     return Placed(path=path, rebuilt=rebuilt)
 
@@ -102,21 +110,21 @@ def _prepare(path: str, root: str) -> str | None:
     return None
 
 
-def _elsewhere(root: str, error: StoreError, reason: str) -> Placed:
+def _elsewhere(root: str, error: StoreError, reason: str, owner_pid: int) -> Placed:
     message = (
         f"The index cannot be kept in {os.path.dirname(error.path)} ({reason}). It is in a temporary folder and will "
-        "be made anew at the next start. Make that folder writable, or choose another cache directory."
+        "be made anew at the next start. Make room there and the folder writable, or choose another cache directory."
     )
     for parent in _temporary_parents():
         with contextlib.suppress(OSError, StoreError):
-            folder = tempfile.mkdtemp(prefix=f"{_TEMPORARY}{os.getpid()}-", dir=parent)
+            folder = tempfile.mkdtemp(prefix=f"{_TEMPORARY}{owner_pid}-", dir=parent)
             path = os.path.join(folder, _FILE_NAME)
             Store.create(path, os.path.realpath(root)).close()
             return Placed(path=path, message=message, temporary=folder)
     return Placed(
         path=None,
         message=f"There is no index: neither {os.path.dirname(error.path)} ({reason}) nor a temporary folder can be "
-        "written. Make one of them writable and restart.",
+        "written. Make room in one of them, or make it writable, and restart.",
     )
 
 
@@ -125,6 +133,22 @@ def _temporary_parents() -> Iterator[str]:
         yield tempfile.gettempdir()
     if sys.platform == "linux":
         yield "/dev/shm"
+
+
+def _sweep() -> None:
+    """Remove temporary indexes whose owners have ended without doing so."""
+    for parent in _temporary_parents():
+        with contextlib.suppress(OSError):
+            for name in os.listdir(parent):
+                pid = name.removeprefix(_TEMPORARY).partition("-")[0]
+                if name.startswith(_TEMPORARY) and pid.isdigit() and not _runs(int(pid)):
+                    shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    import psutil  # Only where something was left behind.
+
+    return psutil.pid_exists(pid)
 
 
 def _set_aside(path: str) -> None:
@@ -152,9 +176,10 @@ def _remove(path: str) -> None:
             raise StoreUnusableError(name, error.strerror or str(error)) from error
 
 
-def remove_temporary(folder: str) -> None:
-    """Remove the directory of a temporary index."""
-    shutil.rmtree(folder, ignore_errors=True)
+def remove_temporary(folder: str | None) -> None:
+    """Remove the directory of a temporary index, where there is one."""
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forget_unused(folder: Path, *, keep: Path) -> None:
