@@ -89,17 +89,17 @@ def test_ties_never_compare_what_waits() -> None:
 
 
 def test_peek_costs_nothing_like_a_copy() -> None:
-    """`peek` copies the heap. Counted, not timed: looking at the head touches one entry, whatever waits behind it."""
+    """`peek` copies what waits. Counted, not timed: looking at the head touches one entry, whatever waits behind it."""
     queue: LevelQueue[int] = LevelQueue()
     for item in range(10_000):
         queue.push(item, 2, 0.0)
     [line] = queue.lines()
-    heap = line._heap
+    row = line._row
     head = queue.peek()
     assert head is not None
     assert head.item == 0
-    assert line._heap is heap
-    assert len(heap) == 10_000
+    assert line._row is row
+    assert len(row) == 10_000
 
 
 def test_the_reservation_check_can_say_no() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from headway.scheduler.config import OnBattery, SchedulerConfig
 from headway.scheduler.credit import BatchCredit
@@ -26,12 +26,8 @@ _DUE_RANK: Final = 0.5
 _LEAST_COST: Final = 0.01
 
 
-class Start(NamedTuple):
-    """A task that was taken out of the queue and holds its room and its slot."""
-
-    record: TaskRecord
-    grant: Grant
-    by_credit: bool
+# A task that was taken out of the queue, the room and the slot that it holds, and whether on BATCH's own share.
+Start: TypeAlias = tuple[TaskRecord, Grant, bool]
 
 
 class Admission:
@@ -75,19 +71,25 @@ class Admission:
         if fair is not None:
             tag = fair.tag(record.job.fair_finish)
             record.job.fair_finish = tag + max(_LEAST_COST, record.shape.cores / 1e6)
-        if record.order is None:
-            record.order = self.queue.new_order()
+        priority = record.priority
         entry = self.queue.push(
             record,
             level,
             since_s,
-            key=(record.priority, record.pool, record.shape.size_class),
+            key=(priority, record.pool, record.shape.size_class),
             order=record.order,
             tag=tag,
         )
         record.entry = entry
+        record.order = entry.order
         record.ready_at_s = since_s
-        self._count(record.priority, 1, now_s)
+        if priority >= _LOW:
+            self._count(priority, 1, now_s)
+        else:
+            self.waiting[priority] += 1
+            line = entry.line
+            if line.live > 1 and line.head() is not entry:
+                return  # whoever is first of its line has been looked at
         self.attention = True
         if not self._all:
             self._fresh.append(entry)
@@ -238,7 +240,7 @@ class Admission:
                 self._keep(entry, (discipline.rank, entry.tag, entry.order), lack, False, now_s)
                 break
             self._take(entry, now_s)
-            starts.append(Start(record, self._give(record, discipline), False))
+            starts.append((record, self._give(record, discipline), False))
         return starts
 
     def _pass(self, lines: list[Line[TaskRecord]], now_s: float, *, whole: bool) -> list[Start]:
@@ -279,7 +281,7 @@ class Admission:
                 due = False
             if not lack and (discipline.guaranteed or not kept_mask & shape.uses):
                 self._take(entry, now_s)
-                starts.append(Start(record, self._give(record, discipline), by_credit))
+                starts.append((record, self._give(record, discipline), by_credit))
                 if by_credit:
                     self.credit.running += 1
                 if (following := line.head()) is not None:
@@ -324,8 +326,13 @@ class Admission:
     def _take(self, entry: Entry[TaskRecord], now_s: float) -> None:
         entry.item.entry = None
         self.queue.remove(entry)
-        self._count(entry.line.key[0], -1, now_s)
-        fair = self._fair[entry.line.level]
+        line = entry.line
+        priority = line.key[0]
+        if priority >= _LOW:
+            self._count(priority, -1, now_s)
+        else:
+            self.waiting[priority] -= 1
+        fair = self._fair[line.level]
         if fair is not None:
             fair.started(entry.tag)
 

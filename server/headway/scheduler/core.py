@@ -103,11 +103,22 @@ class SchedulerCore:
             self._now_s = now_s
         outbox = self._outbox
         outbox.commands = []
+        if isinstance(event, StepEnded):
+            self.flow.run_ended(event.run_id, event.result, now_s)
+        elif isinstance(event, Submitted):
+            self.jobs.submit(event, now_s)
+        else:
+            self._take(event, now_s)
+        admission = self.admission
+        if admission.attention or now_s >= admission.keep_at_s:
+            self.flow.dispatch(now_s)
+        if admission.pressed is not None:
+            self._note_claim()
+        return outbox.commands
+
+    def _take(self, event: Input, now_s: float) -> None:
+        """Take what does not come with each task."""
         match event:
-            case StepEnded():
-                self.flow.run_ended(event.run_id, event.result, now_s)
-            case Submitted():
-                self.jobs.submit(event, now_s)
             case TimePassed():
                 self._time_passed(event.stood_still_s, now_s)
             case HeartbeatSeen():
@@ -125,14 +136,10 @@ class SchedulerCore:
                 self._sampled(event.report, now_s)
             case Closing():
                 self.jobs.close(event.reason, now_s)
+            case StepEnded() | Submitted():
+                raise AssertionError("taken by `handle`")
             case _:
                 self._steer(event, now_s)
-        flow = self.flow
-        if self.admission.attention or now_s >= self.admission.keep_at_s:
-            flow.dispatch(now_s)
-        if self.admission.pressed is not None:
-            self._note_claim()
-        return outbox.commands
 
     def _steer(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Again, Attempts
@@ -11,6 +11,9 @@ from headway.scheduler.outbox import Outbox
 from headway.scheduler.records import ENDED, Cause, Run, TaskRecord, Wait
 from headway.scheduler.stimuli import CallFallback
 from headway.scheduler.timeouts import Timers
+
+_RUNNING: Final = TaskState.RUNNING
+_COMPLETED: Final = TaskState.COMPLETED
 
 
 class Listener(Protocol):
@@ -55,7 +58,7 @@ class Endings:
     ) -> None:
         """End a task, once and for all. It holds nothing any more, or its run is being ended apart from it."""
         before = record.state
-        if before is TaskState.RUNNING:
+        if before is _RUNNING:
             self.running[record.priority] -= 1
         elif before in ENDED:
             raise AssertionError(f"task {record.task_id} ended twice")
@@ -90,7 +93,7 @@ class Endings:
         """End a task whose work is done."""
         if record.task.retry.dependency is not None:
             self._attempts.ended(record.task, None, now_s)
-        self.end(record, TaskState.COMPLETED, now_s, value=value)
+        self.end(record, _COMPLETED, now_s, value=value)
 
     def attempt_failed(self, record: TaskRecord, failure: Failure, now_s: float) -> None:
         """Let a task wait for its next attempt, or end it as failed."""

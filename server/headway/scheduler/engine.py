@@ -17,6 +17,7 @@ from typing import Any, TypeVar, assert_never
 from headway.scheduler.core import SchedulerCore
 from headway.scheduler.executors.base import Executors, MachineReport, Running, StepResult, StepRun
 from headway.scheduler.executors.failures import failure_of
+from headway.scheduler.executors.loop import clock_of
 from headway.scheduler.handle import JobHandle
 from headway.scheduler.model import Event, Failure, JobOutcome, Task
 from headway.scheduler.stimuli import (
@@ -101,7 +102,7 @@ class Engine:
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
         """Live on a loop, by its clock, from now on."""
         self._loop = loop
-        self._clock = loop.time
+        self._clock = clock_of(loop)
 
     def now_s(self) -> float:
         """Return the instant by the loop's clock, or before `attach` by the one that loops usually have."""
@@ -189,8 +190,6 @@ class Engine:
             for command in commands:
                 if isinstance(command, StepRun):
                     self._begin(command)
-                elif isinstance(command, Event):
-                    self.emit(command)
                 elif isinstance(command, Resolve):
                     self._resolve(command)
                 else:
@@ -248,7 +247,6 @@ class Engine:
             waiter = self.waiters.pop(ticket, None)
             if waiter is not None:
                 waiter.resolve(command.outcome)
-
         if self._drained is not None and not self._core.book.active and not self._drained.done():
             self._drained.set_result(None)
 

@@ -5,7 +5,7 @@ How it ends is `endings`'s, what its limits do is `limits`'s, and what it means 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Attempts
@@ -20,6 +20,11 @@ from headway.scheduler.resources import Grant
 from headway.scheduler.retry import ON_REQUEST, RETRYABLE
 from headway.scheduler.stimuli import PreemptRun
 from headway.scheduler.timeouts import Timers
+
+_READY: Final = TaskState.READY
+_RUNNING: Final = TaskState.RUNNING
+_JOB_PENDING: Final = JobState.PENDING
+_JOB_PAUSED: Final = JobState.PAUSED
 
 
 class Flow:
@@ -55,10 +60,10 @@ class Flow:
 
     def ready(self, record: TaskRecord, now_s: float) -> None:
         """Let a task wait for its place, or start it at once. What is paused waits outside of the queue."""
-        if record.state is TaskState.RUNNING:
+        if record.state is _RUNNING:
             self.running[record.priority] -= 1
             self.queued[record.priority] += 1
-        record.state = TaskState.READY
+        record.state = _READY
         record.ready_at_s = now_s
         task = record.task
         if self._outbox.observed:
@@ -66,7 +71,7 @@ class Flow:
         limited = task.timeout.queue_s is not None or task.deadline_at_s is not None
         if limited and not self.limits.limit_waiting(record, now_s):
             return
-        if record.job.state is JobState.PAUSED:
+        if record.job.state is _JOB_PAUSED:
             return
         admission = self._admission
         if not admission.queue.size:
@@ -138,10 +143,10 @@ class Flow:
         priority = record.priority
         self.queued[priority] -= 1
         self.running[priority] += 1
-        record.state = TaskState.RUNNING
+        record.state = _RUNNING
         waited_s = now_s - record.ready_at_s
         record.waited_s += waited_s
-        if record.job.state is JobState.PENDING:
+        if record.job.state is _JOB_PENDING:
             self._listener.job_started(record, now_s)
         if self._outbox.observed:
             self._outbox.task_started(record, waited_s, now_s)
@@ -276,7 +281,7 @@ class Flow:
         self.ready(record, now_s)
 
     def _keeps_place(self, record: TaskRecord, run: Run, spent: bool) -> bool:
-        return record.job.state is not JobState.PAUSED and not self._admission.must_yield(record, run, spent)
+        return record.job.state is not _JOB_PAUSED and not self._admission.must_yield(record, run, spent)
 
     def _spend_quantum(self, record: TaskRecord, now_s: float) -> bool:
         """Sink a task that keeps using its quantum up; return whether it just did."""

@@ -117,10 +117,12 @@ class JobHandle:
     def resolve(self, outcome: JobOutcome) -> None:
         """Take the end of the job, as it is for this caller."""
         self._outcome = outcome
-        futures, self._futures = self._futures, None
-        for future in futures or ():
-            if not future.done():
-                future.set_result(None)
-        callbacks, self._callbacks = self._callbacks, None
-        for callback in callbacks or ():
-            self._engine.call_soon(callback, outcome)
+        if self._futures is not None:
+            futures, self._futures = self._futures, None
+            for future in futures:
+                if not future.done():
+                    future.set_result(None)
+        if self._callbacks is not None:
+            callbacks, self._callbacks = self._callbacks, None
+            for callback in callbacks:
+                self._engine.call_soon(callback, outcome)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator
+from typing import Final
 
 from headway.scheduler.book import JobBook, priorities_of
 from headway.scheduler.config import SchedulerConfig
@@ -21,9 +22,15 @@ from headway.scheduler.model import (
     TaskState,
 )
 from headway.scheduler.outbox import Outbox
+from headway.scheduler.reasons import blocks, failure_of_job, skipped_after
 from headway.scheduler.records import ENDED, JOB_ENDED, JobRecord, TaskRecord
 from headway.scheduler.resources import Quota
 from headway.scheduler.stimuli import Feed, Resolve, StopFeeding, Submitted, TasksFed
+
+_PENDING: Final = TaskState.PENDING
+_FAILED: Final = TaskState.FAILED
+_JOB_RUNNING: Final = JobState.RUNNING
+_JOB_COMPLETED: Final = JobState.COMPLETED
 
 
 class Jobs:
@@ -62,6 +69,16 @@ class Jobs:
             raise SchedulerClosedError
         book = self.book
         jobs, tickets = event.jobs, event.tickets
+        if len(jobs) == 1 and jobs[0].share_key is None:
+            record = book.make(jobs[0], now_s)
+            record.attempt = event.attempt
+            self._check_room(record.unended)
+            if jobs[0].supersede_key is not None:
+                self._supersede(jobs[0], None, now_s)
+            self.submitted = [record]
+            book.enter(record, tickets[0])
+            self._enter(record, now_s)
+            return
         made: list[JobRecord | None] = []
         new_tasks = 0
         for job in jobs:
@@ -76,9 +93,7 @@ class Jobs:
                 record.attempt = event.attempt
                 new_tasks += record.unended
                 made.append(record)
-        queued = sum(self.flow.queued)
-        if queued + new_tasks > self._config.queue_capacity:
-            raise QueueFullError(queued, new_tasks, self._config.queue_capacity)
+        self._check_room(new_tasks)
         self.submitted = submitted = []
         for job, entered, ticket in zip(jobs, made, tickets, strict=True):
             if entered is None:
@@ -95,6 +110,11 @@ class Jobs:
                 book.enter(entered, ticket)
                 self._enter(entered, now_s)
 
+    def _check_room(self, new_tasks: int) -> None:
+        queued = sum(self.flow.queued)
+        if queued + new_tasks > self._config.queue_capacity:
+            raise QueueFullError(queued, new_tasks, self._config.queue_capacity)
+
     def _enter(self, record: JobRecord, now_s: float) -> None:
         if self._outbox.observed and record.job.visible:
             self._outbox.job_changed(record, None, now_s)
@@ -103,7 +123,7 @@ class Jobs:
             flow.add(task)
         # Tasks that start here may end others of the job only later: starting is a command, its result another input.
         for task in record.tasks:
-            if not task.missing and task.state is TaskState.PENDING:
+            if not task.missing and task.state is _PENDING:
                 flow.ready(task, now_s)
         if not record.exhausted:
             self._feed(record)
@@ -165,9 +185,9 @@ class Jobs:
             self.flow.endings.end(refused, TaskState.FAILED, now_s, error=failure)
             return
         self.flow.add(made)
-        blocker = next((dep for dep in made.deps if dep.state in ENDED and _blocks(dep)), None)
+        blocker = next((dep for dep in made.deps if dep.state in ENDED and blocks(dep)), None)
         if blocker is not None and not task.run_anyway:
-            self.flow.endings.end(made, TaskState.SKIPPED, now_s, error=_skipped_after(blocker))
+            self.flow.endings.end(made, TaskState.SKIPPED, now_s, error=skipped_after(blocker))
         elif not made.missing:
             self.flow.ready(made, now_s)
 
@@ -177,7 +197,7 @@ class Jobs:
         """Note that the first task of a job starts."""
         job = record.job
         job.started_at_s = now_s
-        self._set_state(job, JobState.RUNNING, now_s)
+        self._set_state(job, _JOB_RUNNING, now_s)
 
     def task_ended(self, record: TaskRecord, now_s: float) -> None:
         """Draw the consequences of an end; those of the ends that follow from it come after, one by one."""
@@ -197,7 +217,7 @@ class Jobs:
         job.unended -= 1
         job.done += 1
         job.done_weight += record.task.weight
-        if record.state is TaskState.FAILED:
+        if record.state is _FAILED:
             self._task_failed(record, now_s)
         if record.dependents is not None:
             self._release_dependents(record, now_s)
@@ -216,13 +236,7 @@ class Jobs:
         failure = record.error
         assert failure is not None
         if job.error is None:
-            job.error = Failure(
-                kind=failure.kind,
-                message=f"{record.task.name}: {failure.message}",
-                type_name=failure.type_name,
-                traceback=failure.traceback,
-                retry_after_s=failure.retry_after_s,
-            )
+            job.error = failure_of_job(record, failure)
         policy = job.job.on_task_failure
         if policy is OnTaskFailure.STOP and not job.stopped:
             job.stopped = True
@@ -237,13 +251,13 @@ class Jobs:
 
     def _release_dependents(self, record: TaskRecord, now_s: float) -> None:
         dependents, record.dependents = record.dependents, None
-        blocks = _blocks(record)
+        blocked = blocks(record)
         for dependent in dependents or ():
             dependent.missing -= 1
             if dependent.state is not TaskState.PENDING:
                 continue
-            if blocks and not dependent.task.run_anyway and record.job.cancel_reason is None:
-                self.flow.endings.end(dependent, TaskState.SKIPPED, now_s, error=_skipped_after(record))
+            if blocked and not dependent.task.run_anyway and record.job.cancel_reason is None:
+                self.flow.endings.end(dependent, TaskState.SKIPPED, now_s, error=skipped_after(record))
             elif not dependent.missing and record.job.cancel_reason is None:
                 self.flow.ready(dependent, now_s)
 
@@ -262,13 +276,13 @@ class Jobs:
                 del names[oldest]
 
     def _finish(self, job: JobRecord, now_s: float) -> None:
-        if job.state in JOB_ENDED:
+        if job.finished_at_s is not None:
             raise AssertionError(f"job {job.job_id} ended twice")
         error = job.cancel_reason or job.error
         if job.cancel_reason is not None:
             state = JobState.CANCELLED
         else:
-            state = JobState.COMPLETED if error is None else JobState.FAILED
+            state = _JOB_COMPLETED if error is None else JobState.FAILED
         job.error = error
         job.finished_at_s = now_s
         self._set_state(job, state, now_s)
@@ -371,14 +385,3 @@ class Jobs:
         previous, job.state = job.state, state
         if self._outbox.observed and job.job.visible:
             self._outbox.job_changed(job, previous, now_s)
-
-
-def _blocks(record: TaskRecord) -> bool:
-    return record.state is not TaskState.COMPLETED
-
-
-def _skipped_after(record: TaskRecord) -> Failure:
-    return Failure(
-        kind=ErrorKind.SKIPPED,
-        message=f"it depends on {record.task.name}, which was {record.state.value.lower()}",
-    )

@@ -5,8 +5,16 @@ from __future__ import annotations
 import enum
 
 
+class _Word(enum.StrEnum):
+    """Words that are looked up for each task: an `Enum` hashes by a call of its own, a string by itself."""
+
+    __hash__ = str.__hash__
+
+
 class Priority(enum.IntEnum):
     """How urgent work is; lower is more urgent. On the wire it is the name."""
+
+    __hash__ = int.__hash__
 
     CRITICAL = 0
     HIGH = 1
@@ -15,7 +23,7 @@ class Priority(enum.IntEnum):
     BATCH = 4
 
 
-class TaskKind(enum.StrEnum):
+class TaskKind(_Word):
     """What a task mostly does; decides where a bare `call` runs: worker process, thread, thread, loop."""
 
     CPU_BOUND = "cpu_bound"
@@ -24,7 +32,7 @@ class TaskKind(enum.StrEnum):
     COROUTINE = "coroutine"
 
 
-class StepKind(enum.StrEnum):
+class StepKind(_Word):
     """Where a step runs: inline on the loop, as a coroutine, in a thread, in a worker process."""
 
     SYNC = "sync"
@@ -33,7 +41,7 @@ class StepKind(enum.StrEnum):
     PROCESS = "process"
 
 
-class JobState(enum.StrEnum):
+class JobState(_Word):
     PENDING = "PENDING"
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
@@ -42,7 +50,7 @@ class JobState(enum.StrEnum):
     CANCELLED = "CANCELLED"
 
 
-class TaskState(enum.StrEnum):
+class TaskState(_Word):
     PENDING = "PENDING"
     READY = "READY"
     RUNNING = "RUNNING"
@@ -52,7 +60,7 @@ class TaskState(enum.StrEnum):
     SKIPPED = "SKIPPED"
 
 
-class StepState(enum.StrEnum):
+class StepState(_Word):
     PENDING = "PENDING"
     RUNNING = "RUNNING"
     COMPLETED = "COMPLETED"
@@ -60,7 +68,7 @@ class StepState(enum.StrEnum):
     SKIPPED = "SKIPPED"
 
 
-class ErrorKind(enum.StrEnum):
+class ErrorKind(_Word):
     """Classes of failure by what a caller can do about them; see `retry.classify`."""
 
     NETWORK = "network_error"
@@ -81,7 +89,7 @@ class ErrorKind(enum.StrEnum):
     SKIPPED = "skipped"
 
 
-class OnTaskFailure(enum.StrEnum):
+class OnTaskFailure(_Word):
     """A job's policy: go on with what does not depend on it, start nothing new, or pause the job."""
 
     CONTINUE = "continue"
@@ -89,13 +97,13 @@ class OnTaskFailure(enum.StrEnum):
     PAUSE = "pause"
 
 
-class OnStepFailure(enum.StrEnum):
+class OnStepFailure(_Word):
     FAIL = "fail"
     SKIP = "skip"
     RETRY = "retry"
 
 
-class OnTimeout(enum.StrEnum):
+class OnTimeout(_Word):
     """WARN is for soft timeouts only, FAIL for hard ones only."""
 
     WARN = "warn"
@@ -105,6 +113,6 @@ class OnTimeout(enum.StrEnum):
     FALLBACK = "fallback"
 
 
-class Jitter(enum.StrEnum):
+class Jitter(_Word):
     PROPORTIONAL = "proportional"
     FULL = "full"

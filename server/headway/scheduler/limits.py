@@ -96,7 +96,7 @@ class Limits:
             run.beat_at_s += stood_still_s
             self.arm(run)
         else:
-            run.timer = self._timers.set(run.timer.at_s + stood_still_s, run)
+            run.timer = self._timers.set(run.timer[0] + stood_still_s, run)
 
     def timer_fired(self, run: Run, now_s: float) -> None:
         """Look after a run whose appointment has come."""

@@ -1,4 +1,4 @@
-"""Who waits, in what order: lines of equal tasks, each a heap; five levels.
+"""Who waits, in what order: lines of equal tasks; five levels.
 
 Entries are known by identity, never by the id of what waits: an entry that was removed is dead for good, and the same
 item may wait again as a new one at once. Dead entries are dropped when they come up, or when they are the greater part
@@ -11,6 +11,7 @@ O(log n); `head` of a line: O(1) amortised; `peek`, `pop`: O(k).
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -43,45 +44,64 @@ class Entry(Generic[T]):
 
 
 class Line(Generic[T]):
-    """Entries that are alike: of one level and one key. Sorted by tag, then by order of arrival."""
+    """Entries that are alike: of one level and one key. Sorted by tag, then by order of arrival.
 
-    __slots__ = ("_added", "_heap", "key", "level", "live")
+    Almost all come in their order and leave at the head: these wait in a plain row, the others in a heap beside it.
+    """
+
+    __slots__ = ("_added", "_heap", "_row", "key", "level", "live")
 
     def __init__(self, level: int, key: Hashable) -> None:
         self.level = level
         self.key: Any = key
         self.live = 0
+        self._row: deque[Entry[T]] = deque()
         # An item that left and came back has its order twice, once dead; the count of additions keeps a comparison
         # from ever reaching the entries.
         self._heap: list[tuple[float, int, int, Entry[T]]] = []
         self._added = 0
 
     def head(self) -> Entry[T] | None:
-        heap = self._heap
-        while heap:
-            entry = heap[0][3]
-            if entry.live:
-                return entry
+        row, heap = self._row, self._heap
+        while row and not row[0].live:
+            row.popleft()
+        if not heap:
+            return row[0] if row else None
+        while heap and not heap[0][3].live:
             heapq.heappop(heap)
-        return None
+        if not heap:
+            return row[0] if row else None
+        entry = heap[0][3]
+        if row and (row[0].tag, row[0].order) < (entry.tag, entry.order):
+            return row[0]
+        return entry
 
     def add(self, entry: Entry[T]) -> None:
-        self._added += 1
-        heapq.heappush(self._heap, (entry.tag, entry.order, self._added, entry))
+        row = self._row
+        if not row or (row[-1].order <= entry.order and row[-1].tag <= entry.tag):
+            row.append(entry)
+        else:
+            self._added += 1
+            heapq.heappush(self._heap, (entry.tag, entry.order, self._added, entry))
         self.live += 1
 
     def drop(self, entry: Entry[T]) -> None:
         entry.live = False
         self.live -= 1
-        heap = self._heap
-        if heap[0][3] is entry:
-            heapq.heappop(heap)
-        elif len(heap) > 64 and self.live * 2 < len(heap):
-            self._heap = [found for found in heap if found[3].live]
+        row = self._row
+        if row and row[0] is entry:
+            row.popleft()
+            return
+        kept = len(row) + len(self._heap)
+        if kept > 64 and self.live * 2 < kept:
+            self._row = deque(found for found in row if found.live)
+            self._heap = [found for found in self._heap if found[3].live]
             heapq.heapify(self._heap)
 
     def __iter__(self) -> Iterator[Entry[T]]:
-        return (found[3] for found in sorted(self._heap, key=lambda found: found[:3]) if found[3].live)
+        out_of_order = (found[3] for found in sorted(self._heap, key=lambda found: found[:3]))
+        both = heapq.merge(self._row, out_of_order, key=lambda found: (found.tag, found.order))
+        return (found for found in both if found.live)
 
 
 class LevelQueue(Generic[T]):
@@ -129,7 +149,9 @@ class LevelQueue(Generic[T]):
         line = self._lines.get((level, key))
         if line is None:
             line = self._lines[(level, key)] = Line(level, key)
-        entry = Entry(item, line, tag, self.new_order() if order is None else order, since_s)
+        if order is None:
+            self._next_order = order = self._next_order + 1
+        entry = Entry(item, line, tag, order, since_s)
         line.add(entry)
         self._waiting[level] += 1
         self.size += 1

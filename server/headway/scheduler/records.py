@@ -33,6 +33,11 @@ KIND_OF_CALL: Mapping[TaskKind, StepKind] = {
     TaskKind.COROUTINE: StepKind.ASYNC,
 }
 ENDED = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED, TaskState.SKIPPED})
+_JOB_PENDING: Final = JobState.PENDING
+_TASK_PENDING: Final = TaskState.PENDING
+_PROCESS: Final = StepKind.PROCESS
+_THREAD: Final = StepKind.THREAD
+_HARD: Final = Limit.HARD
 JOB_ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
 
 
@@ -44,9 +49,9 @@ _POOL_OF_PROCESSES: Final = tuple(len(ROLES) + pool for pool in _POOL_OF_THREADS
 
 def pool_of(kind: StepKind, priority: Priority) -> int:
     """Return the index of the pool that runs a kind of step for a priority."""
-    if kind is StepKind.PROCESS:
+    if kind is _PROCESS:
         return _POOL_OF_PROCESSES[priority]
-    return _POOL_OF_THREADS[priority] if kind is StepKind.THREAD else -1
+    return _POOL_OF_THREADS[priority] if kind is _THREAD else -1
 
 
 class Cause(enum.Enum):
@@ -102,7 +107,7 @@ class JobRecord:
         self.job = job
         self.job_id = job_id
         self.priority = priority
-        self.state = JobState.PENDING
+        self.state = _JOB_PENDING
         self.created_at_s = created_at_s
         self.started_at_s: float | None = None
         self.finished_at_s: float | None = None
@@ -213,7 +218,7 @@ class TaskRecord:
         self.job = job
         self.key = key
         self.index = index
-        self.state = TaskState.PENDING
+        self.state = _TASK_PENDING
         self.priority = priority  # as the caller means it: pools, pausing and depths go by it
         self.level: int = priority  # as the feedback queue has it: order goes by it
         self.shape = shape
@@ -228,7 +233,7 @@ class TaskRecord:
         self.dependents: list[TaskRecord] | None = None
         self.entry: Entry[TaskRecord] | None = None
         self.run: Run | None = None
-        self.timer: Timer[Any] | None = None
+        self.timer: Timer | None = None
         self.wait: Wait | None = None
         self.attempt = 0
         self.in_attempt = False  # false between attempts, true also while an attempt waits for its place again
@@ -331,9 +336,9 @@ class Run:
         self.beat_at_s = began_at_s
         self.by_credit = False  # it runs on BATCH's own share
         self.due_at_s = math.inf  # its next limit
-        self.limit = Limit.HARD
+        self.limit = _HARD
         self.allowed_s = math.inf
-        self.timer: Timer[Any] | None = None
+        self.timer: Timer | None = None
         self.cause: Cause | None = None
         self.failure: Failure | None = None  # why it was told to stop
         self.how: OnTimeout | None = None  # what becomes of its task then

@@ -63,14 +63,21 @@ def _octave(amount: int) -> int:
 class Shapes:
     """Interns requirements, so that equal ones cost nothing twice."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_newest")
 
     def __init__(self) -> None:
         self._known: dict[tuple[float, float, int, float], Shape] = {}
+        self._newest: tuple[Requirement, Shape] | None = None  # most tasks ask for what the one before asked for
 
     def find(self, requirement: Requirement) -> Shape | None:
         """Return the shape of a requirement that was added before; None: it is new, or was forgotten."""
-        return self._known.get(_amounts(requirement))
+        newest = self._newest
+        if newest is not None and newest[0] is requirement:
+            return newest[1]
+        shape = self._known.get(_amounts(requirement))
+        if shape is not None:
+            self._newest = (requirement, shape)
+        return shape
 
     def add(self, requirement: Requirement) -> Shape:
         if len(self._known) >= _MOST_SHAPES:

@@ -19,6 +19,7 @@ from headway.scheduler.engine import Engine
 from headway.scheduler.errors import NotRetryableError, SchedulerClosedError, SubmissionError
 from headway.scheduler.executors.base import NOTHING, ROLES, Executors, Machine
 from headway.scheduler.handle import JobHandle
+from headway.scheduler.here import own_executors, this_machine
 from headway.scheduler.metrics import Metrics
 from headway.scheduler.model import (
     NO_LIMITS,
@@ -88,8 +89,8 @@ class Scheduler:
         factories: Mapping[str, Factory] = NOTHING,
     ) -> None:
         self.config = config
-        self._machine = _this_machine() if machine is None else machine
-        self._executors = _own_executors(config) if executors is None else executors
+        self._machine = this_machine() if machine is None else machine
+        self._executors = own_executors(config) if executors is None else executors
         self._core = SchedulerCore(
             config,
             totals=self._machine.totals(),
@@ -233,6 +234,7 @@ class Scheduler:
             name=title,
             call=call,
             args=args,
+            kwargs=NOTHING,  # said, it need not be made
             kind=kind,
             requirement=requirement,
             timeout=timeout,
@@ -246,7 +248,9 @@ class Scheduler:
             tasks=(task,),
             priority=priority,
             supersede_key=supersede_key,
+            context=NOTHING,
             share_key=share_key,
+            durable_args=NOTHING,
             visible=visible,
         )
         return self._submit((job,), 1)[0]
@@ -378,22 +382,3 @@ class Scheduler:
     @property
     def alerts(self) -> Alerts:
         return self._observing.watch().alerts
-
-
-def _own_executors(config: SchedulerConfig) -> Executors:
-    # Imported where they are needed: a scheduler with executors of its own does not pay for these.
-    from headway.scheduler.executors.loop import LoopExecutor
-    from headway.scheduler.executors.process import ProcessExecutor, ProcessSettings
-    from headway.scheduler.executors.thread import ThreadExecutor
-
-    return Executors(
-        loop=LoopExecutor(),
-        thread=ThreadExecutor(),
-        process=ProcessExecutor(ProcessSettings.for_machine(config.cpu_cores)),
-    )
-
-
-def _this_machine() -> Machine:
-    from headway.scheduler.probe import Probe
-
-    return Probe()

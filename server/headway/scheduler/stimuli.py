@@ -1,6 +1,6 @@
 """What is told to the core (inputs) and what it asks for (commands). Values only.
 
-Inputs are small frozen values; of commands `StepRun` and `Resolve` come once per task and are therefore kept lean.
+Inputs and commands are small frozen values; those that come with each task are kept lean.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from headway.scheduler.eventclass import message
 from headway.scheduler.executors.base import MachineReport, StepResult, StepRun
 from headway.scheduler.model import Event, Failure, Job, JobOutcome, Priority, Task
 
 # ---- inputs ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Submitted:
     """Jobs were handed in. A ticket stands for one who waits for the job; equal jobs in flight are shared."""
 
@@ -24,7 +25,7 @@ class Submitted:
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class StepEnded:
     run_id: int
     result: StepResult
@@ -179,7 +180,7 @@ class AbandonRun:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Resolve:
     """Tell those who wait under `tickets` how the job ended for them."""
 

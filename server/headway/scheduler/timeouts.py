@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import heapq
 import math
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from headway.scheduler.model import Requirement, TimeoutPolicy
 
@@ -78,15 +78,9 @@ def next_due(
     return Due(due_at, limit, allowed)
 
 
-class Timer(Generic[T]):
-    """One appointment; `Timers.cancel` makes it void."""
-
-    __slots__ = ("at_s", "live", "owner")
-
-    def __init__(self, at_s: float, owner: T) -> None:
-        self.at_s = at_s
-        self.owner = owner
-        self.live = True
+# One appointment: its instant, its number, its owner; the owner of a void one is None. It is its own place in the heap,
+# as in the notes on priority queues in the documentation of `heapq`: one is made for each run.
+Timer: TypeAlias = list[Any]
 
 
 class Timers(Generic[T]):
@@ -97,37 +91,38 @@ class Timers(Generic[T]):
     def __init__(self) -> None:
         # No appointment is before this; it may be too early after a `cancel`, until `next_at_s` is asked.
         self.soonest_s = math.inf
-        self._heap: list[tuple[float, int, Timer[T]]] = []
+        self._heap: list[Timer] = []
         self._sequence = 0
         self._void = 0
 
     def __len__(self) -> int:
         return len(self._heap) - self._void
 
-    def set(self, at_s: float, owner: T) -> Timer[T]:
-        timer = Timer(at_s, owner)
+    def set(self, at_s: float, owner: T) -> Timer:
         self._sequence += 1
+        timer: Timer = [at_s, self._sequence, owner]
         if at_s < self.soonest_s:
             self.soonest_s = at_s
-        heapq.heappush(self._heap, (at_s, self._sequence, timer))
+        heapq.heappush(self._heap, timer)
         return timer
 
-    def cancel(self, timer: Timer[T]) -> None:
-        if not timer.live:
+    def cancel(self, timer: Timer) -> None:
+        if timer[2] is None:
             return
-        timer.live = False
+        timer[2] = None
         self._void += 1
         if self._void > 256 and self._void * 2 > len(self._heap):
-            self._heap = [found for found in self._heap if found[2].live]
+            self._heap = [found for found in self._heap if found[2] is not None]
             heapq.heapify(self._heap)
             self._void = 0
 
     def next_at_s(self) -> float | None:
         heap = self._heap
         while heap:
-            if heap[0][2].live:
-                self.soonest_s = heap[0][0]
-                return self.soonest_s
+            if heap[0][2] is not None:
+                at_s: float = heap[0][0]
+                self.soonest_s = at_s
+                return at_s
             heapq.heappop(heap)
             self._void -= 1
         self.soonest_s = math.inf
@@ -138,6 +133,7 @@ class Timers(Generic[T]):
         at_s = self.next_at_s()
         if at_s is None or at_s > now_s:
             return None
-        timer = heapq.heappop(self._heap)[2]
-        timer.live = False
-        return timer.owner
+        timer = heapq.heappop(self._heap)
+        owner: T = timer[2]
+        timer[2] = None
+        return owner

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from headway.scheduler.eventclass import value
 from headway.scheduler.model import Failure, Priority, StepKind, WorkerChanged, WorkerView
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_PROCESS: Final = StepKind.PROCESS
+_THREAD: Final = StepKind.THREAD
 
 Role: TypeAlias = Literal["critical", "standard", "background"]
 ROLES: Final[tuple[Role, ...]] = ("critical", "standard", "background")
@@ -137,7 +140,7 @@ class StepRun:
         return self._context
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value
 class StepResult:
     """How a run ended. Exactly one of: a value, an `error`, or `cancelled` (it ended because it was told to).
 
@@ -209,9 +212,9 @@ class Executors:
     process: Executor
 
     def of(self, kind: StepKind) -> Executor:
-        if kind is StepKind.PROCESS:
+        if kind is _PROCESS:
             return self.process
-        return self.thread if kind is StepKind.THREAD else self.loop
+        return self.thread if kind is _THREAD else self.loop
 
 
 # ---- the machine ----------------------------------------------------------------------------------------------------

@@ -1,16 +1,25 @@
 """Steps on the event loop: coroutines, and calls that take less than a millisecond.
 
-Each run is an `asyncio.Task`, kept by reference until it has ended. A coroutine that ignores its cancellation is the
-engine's to give up on; here it is kept until it ends by itself.
+Runs take place in lanes. A lane is an `asyncio.Task` that begins what is ready, one run after another; a run that ends
+without waiting costs no task of its own. One that waits keeps its lane for itself, and another lane goes on with the
+rest. So `asyncio.current_task()` is a task whose cancellation is the run's alone, and each run has its own context.
+After a slice of time a lane lets the loop turn. (As asyncio's eager tasks of Python 3.12, for any Python.)
+
+A coroutine that ignores its cancellation is the engine's to give up on; here it is kept until it ends by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
-from collections.abc import Sequence
-from typing import Any
+import sys
+import time
+import types
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from typing import Any, Final
 
 from headway.scheduler.context import CURRENT, StepContext
 from headway.scheduler.errors import StepError
@@ -19,6 +28,14 @@ from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.model import ErrorKind, Failure, StepKind, WorkerView
 
 _UNBOUNDED = 1_000_000
+SLICE_S: Final = 0.001
+_ASYNC: Final = StepKind.ASYNC
+_ENDED: Final = object()
+
+
+def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
+    """Return what reads the loop's clock, without its detour where that is known to lead to the same."""
+    return time.monotonic if getattr(type(loop), "time", None) is asyncio.BaseEventLoop.time else loop.time
 
 
 class LoopRunning(StepContext):
@@ -27,21 +44,37 @@ class LoopRunning(StepContext):
     What `current_step()` says is only put together when somebody asks: most coroutines never do.
     """
 
-    __slots__ = ("_executor", "_loop", "_run", "_sink", "_started_at_s", "_task", "_told", "_urged")
+    __slots__ = (
+        "_awaits",
+        "_context",
+        "_coroutine",
+        "_failure",
+        "_run",
+        "_sink",
+        "_started_at_s",
+        "_told",
+        "_urged",
+        "_value",
+        "_was_cancelled",
+        "fatal",
+        "lane",
+    )
 
-    def __init__(self, executor: LoopExecutor, run: StepRun, sink: RunSink, loop: asyncio.AbstractEventLoop) -> None:
-        self._executor = executor
+    _coroutine: Coroutine[Any, Any, Any]
+
+    def __init__(self, run: StepRun, sink: RunSink, awaits: bool) -> None:
         self._run = run
         self._sink = sink
-        self._loop = loop
-        self._started_at_s: float | None = None
+        self._awaits = awaits
+        self._context = contextvars.copy_context()
+        self._started_at_s = 0.0
         self._told = False
         self._urged = False
-        # The task copies the present context, in which this is the current step.
-        token = CURRENT.set(self)
-        self._task = task = loop.create_task(self._drive())
-        CURRENT.reset(token)
-        task.add_done_callback(self._ended)
+        self._was_cancelled = False
+        self._value: Any = None
+        self._failure: Failure | None = None
+        self.lane: asyncio.Task[None] | None = None  # in which it runs now
+        self.fatal: BaseException | None = None  # what must not end here
 
     @property
     def data(self) -> StepContextData:  # type: ignore[override]  # made late, where the base is given it
@@ -51,15 +84,12 @@ class LoopRunning(StepContext):
     def pid(self) -> int | None:
         return None
 
-    @property
-    def task(self) -> asyncio.Task[Any]:
-        return self._task
-
     def cancel(self, grace_s: float) -> None:
-        """Cancel the coroutine, once; what it does then is its own matter."""
+        """Cancel the coroutine, once; what it does then is its own matter. One that has not begun never will."""
         if not self._told:
             self._told = True
-            self._task.cancel("the scheduler ended this step")
+            if self.lane is not None:
+                self.lane.cancel("the scheduler ended this step")
 
     def preempt(self) -> None:
         self._urged = True
@@ -79,75 +109,200 @@ class LoopRunning(StepContext):
     def report_partial(self, value: Any) -> None:
         self._sink.partial(value)
 
-    async def _drive(self) -> Any:
-        self._started_at_s = self._loop.time()
-        run = self._run
-        try:
-            value = run.call(*run.args, **run.kwargs)
-            if (run.kind is StepKind.ASYNC or self._executor.awaits_everything) and inspect.isawaitable(value):
-                value = await value
-        except SystemExit as error:
-            # asyncio would end the whole loop for it.
-            raise StepError(ErrorKind.UNKNOWN, f"the step called sys.exit({error.code!r})") from error
-        return value
+    # ---- from its lane ----------------------------------------------------------------------------------------------
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._executor.running.discard(self)
-        now_s = self._loop.time()
+    def begin(self, lane: asyncio.Task[None], now_s: float) -> Any:
+        """Run up to the first wait. Returns what is waited for, or `_ENDED`."""
+        self._started_at_s = now_s
+        if self._told:
+            self._was_cancelled = True
+            return _ENDED
+        self.lane = lane
+        try:
+            awaited = self._context.run(self._first_step)
+        # Whatever user code raises is how its step ended.
+        except BaseException as error:  # noqa: BLE001
+            self._failed(error)
+            awaited = _ENDED
+        if awaited is _ENDED:
+            self.lane = None
+            if lane.cancelling() and self._failure is None:  # it was cancelled, and ended before it heard of that
+                self._was_cancelled = True
+        return awaited
+
+    def _first_step(self) -> Any:
+        CURRENT.set(self)
+        run = self._run
+        value = run.call(*run.args, **run.kwargs)
+        if not self._awaits:
+            self._value = value
+            return _ENDED
+        if type(value) is not types.CoroutineType:
+            if not inspect.isawaitable(value):
+                self._value = value
+                return _ENDED
+            value = _waiting(value)
+        try:
+            awaited = value.send(None)
+        except StopIteration as stop:
+            self._value = stop.value
+            return _ENDED
+        self._coroutine = value
+        return awaited
+
+    @types.coroutine
+    def go_on(self, awaited: Any) -> Generator[Any, Any, None]:
+        """Run from the first wait to the end, in the run's own context; `awaited` is what `begin` returned."""
+        enter, coroutine = self._context.run, self._coroutine
+        while True:
+            thrown: BaseException | None = None
+            try:
+                sent = yield awaited
+            # It is for the coroutine; what the lane is told is told to its run.
+            except BaseException as error:  # noqa: BLE001
+                thrown = error
+            try:
+                awaited = enter(coroutine.send, sent) if thrown is None else enter(coroutine.throw, thrown)
+            except StopIteration as stop:
+                self._value = stop.value
+                return
+            except GeneratorExit:
+                raise
+            # As in `begin`.
+            except BaseException as error:  # noqa: BLE001
+                self._failed(error)
+                return
+
+    def report(self, now_s: float) -> None:
+        """Tell the end."""
         began_at_s = self._started_at_s
-        if began_at_s is None:
-            began_at_s = now_s
-        value: Any = None
-        failure: Failure | None = None
-        cancelled = task.cancelled()
-        if not cancelled:
-            error = task.exception()
-            if error is None:
-                value = task.result()
-            else:
-                failure = failure_of(error)
         self._sink.done(
             StepResult(
-                value=value,
-                error=failure,
-                cancelled=cancelled,
+                value=self._value,
+                error=self._failure,
+                cancelled=self._was_cancelled,
                 started_at_s=began_at_s,
                 ran_s=now_s - began_at_s,
                 slot="loop",
             )
         )
 
+    def _failed(self, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            self._was_cancelled = True
+            return
+        if isinstance(error, SystemExit):
+            # asyncio would end the whole loop for it.
+            stopped = StepError(ErrorKind.UNKNOWN, f"the step called sys.exit({error.code!r})")
+            stopped.__cause__ = error
+            error = stopped
+        self._failure = failure_of(error)
+        if not isinstance(error, Exception):
+            self.fatal = error
+
+
+async def _waiting(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
 
 class LoopExecutor:
     """Runs SYNC and ASYNC steps. It has no slots to count: the quota of cores bounds what runs."""
 
-    def __init__(self, *, awaits_everything: bool = False) -> None:
-        """`awaits_everything`: also what a step of another kind than ASYNC returns."""
+    _loop: asyncio.AbstractEventLoop
+
+    def __init__(self, *, awaits_everything: bool = False, slice_s: float = SLICE_S) -> None:
+        """Begin nothing yet.
+
+        Args:
+            awaits_everything: Also what a step of another kind than ASYNC returns.
+            slice_s: For so long a lane begins runs before it lets the loop turn.
+        """
+        self._slice_s = slice_s
         self.awaits_everything = awaits_everything
         self.running: set[LoopRunning] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready: deque[LoopRunning] = deque()
+        self._lane: asyncio.Task[None] | None = None  # which begins what is ready; None: nothing is
+        self._clock: Callable[[], float] | None = None
 
     async def start(self, report: WorkerReport) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._attach()
 
     async def close(self, grace_s: float) -> None:
-        running = tuple(self.running)
-        for run in running:
+        for run in tuple(self.running):
             run.cancel(grace_s)
-        tasks = [run.task for run in running]
-        if tasks:
-            await asyncio.wait(tasks, timeout=grace_s)
+        until_s = self._attach()() + grace_s
+        while self.running:
+            lanes = {run.lane for run in self.running if run.lane is not None}
+            if self._lane is not None:
+                lanes.add(self._lane)
+            left_s = until_s - self._attach()()
+            if not lanes or left_s <= 0:
+                return
+            await asyncio.wait(lanes, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
 
     def capacity(self, role: Role) -> int:
         return _UNBOUNDED
 
     def begin(self, run: StepRun, sink: RunSink) -> LoopRunning:
-        loop = self._loop
-        if loop is None:
-            loop = self._loop = asyncio.get_running_loop()
-        running = LoopRunning(self, run, sink, loop)
+        running = LoopRunning(run, sink, self.awaits_everything or run.kind is _ASYNC)
         self.running.add(running)
+        self._ready.append(running)
+        if self._lane is None:
+            self._attach()
+            self._open_lane()
         return running
 
     def workers(self) -> Sequence[WorkerView]:
         return ()
+
+    # ---- lanes ------------------------------------------------------------------------------------------------------
+
+    def _attach(self) -> Callable[[], float]:
+        if self._clock is None:
+            self._loop = asyncio.get_running_loop()
+            self._clock = clock_of(self._loop)
+        return self._clock
+
+    def _open_lane(self) -> None:
+        lane = self._lane = self._loop.create_task(self._serve(), name="steps on the loop")
+        lane.add_done_callback(self._lane_ended)
+
+    def _pass_on(self, lane: asyncio.Task[None]) -> None:
+        """Let another lane begin what is ready, if that was the task of `lane`."""
+        if self._lane is lane:
+            self._lane = None
+            if self._ready:
+                self._open_lane()
+
+    def _lane_ended(self, lane: asyncio.Task[None]) -> None:
+        self._pass_on(lane)
+        error = None if lane.cancelled() else lane.exception()
+        if isinstance(error, Exception):  # of whoever is told of ends; an interrupt has gone through the loop by now
+            self._loop.call_exception_handler({"message": "an end could not be told", "exception": error, "task": lane})
+
+    async def _serve(self) -> None:
+        """Begin what is ready, until one waits (it then has this lane for itself) or the loop should turn."""
+        lane = asyncio.current_task()
+        assert lane is not None
+        clock = self._attach()
+        ready = self._ready
+        now_s = clock()
+        until_s = now_s + self._slice_s
+        held = sys.getrefcount(lane)
+        while ready:
+            running = ready.popleft()
+            awaited = running.begin(lane, now_s)
+            waits = awaited is not _ENDED
+            if waits:
+                self._pass_on(lane)
+                await running.go_on(awaited)
+                running.lane = None
+            self.running.discard(running)
+            now_s = clock()
+            running.report(now_s)
+            if running.fatal is not None:
+                raise running.fatal
+            # Who kept the task, or cancelled it, meant the run that has ended; no other is to suffer for that.
+            if waits or now_s >= until_s or lane.cancelling() or sys.getrefcount(lane) > held:
+                break
+        self._pass_on(lane)
