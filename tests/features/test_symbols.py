@@ -32,5 +32,5 @@ def test_broken_source_has_the_outline_of_its_sound_parts() -> None:
     check("def (:\n\nclass A:\n    def f(self): pass\n", {"A": {"f": {}}})
 
 
-def test_other_languages_have_none_yet() -> None:
-    assert outline(index_text("a.md", "# Title\n").definitions) == []
+def test_languages_without_a_grammar_have_none() -> None:
+    assert outline(index_text("a.lua", "function f() end\n").definitions) == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.workspace import python_grammar
+from headway.workspace import syntax
 from headway.workspace.documents import Document
 from headway.workspace.index import Definition, FileIndex, SymbolKind, Wide, index_text, language_of, module_name
 
@@ -118,7 +118,7 @@ def test_no_source_is_too_odd(source: str) -> None:
 
 
 def test_a_parser_that_takes_too_long_is_stopped_and_the_next_file_is_unharmed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python_grammar, "_PARSE_LIMIT_S", -1.0)
+    monkeypatch.setattr(syntax, "PARSE_LIMIT_S", -1.0)
     stopped = index_text("slow.py", "def slow(): pass\n" * 5_000)
     assert stopped.problem is not None
     assert "too complex" in stopped.problem
@@ -146,7 +146,7 @@ def test_a_definition_is_found_by_its_own_words() -> None:
 
 
 def test_other_languages_are_found_by_file() -> None:
-    found = index_text("docs/guide.md", "# Conversion\nHow temperatures are kept.\n")
+    found = index_text("docs/guide.rst", "# Conversion\nHow temperatures are kept.\n")
     assert [d.name for d in found.definitions] == ["guide"]
     assert "temperatures" in texts(found)["guide"]
 

@@ -26,6 +26,7 @@ _LINES_BEFORE, _LINES_BEHIND = 1_500, 300
 _STALE_ANSWERS = 3  # how often ty is asked again when texts changed while it was working
 _LEAST_PREFIX = 2  # letters before names are offered that need an import first
 _MOST_IMPORTS = 40
+_PYTHON = (".py", ".pyi", ".pyw")
 _KINDS = {
     scope.NameKind.FUNCTION: CandidateKind.FUNCTION,
     scope.NameKind.METHOD: CandidateKind.METHOD,
@@ -162,7 +163,7 @@ def import_source(view: IndexView, prefix: str, own_path: str | None) -> Source 
     """Return names of the workspace that can be imported; None where too little is written to tell."""
     if len(prefix) < _LEAST_PREFIX:
         return None
-    found = view.complete(prefix, _MOST_IMPORTS)
+    found = view.complete(prefix, _MOST_IMPORTS, _PYTHON)
     usable = [symbol for symbol in found if _can_be_imported(symbol) and symbol.path != own_path]
     return Source(
         name="index",

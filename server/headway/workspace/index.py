@@ -16,36 +16,44 @@ from headway.workspace.text import Position, Range
 from headway.workspace.words import body_words, searchable
 
 # Raise it when the same file would now be indexed otherwise: stores made by older versions are rebuilt.
-INDEX_VERSION = 1
+INDEX_VERSION = 2
 
 _MAX_BODY_WORDS = 250
 _MAX_FILE_WORDS = 1_500
 _MAX_HEAD_LENGTH = 300
+
+# The packages that read what files say; the index depends on which of them are there, and on their versions.
+GRAMMARS = (
+    *("python", "javascript", "typescript", "go", "rust", "java", "kotlin", "c", "cpp", "c-sharp", "ruby", "php"),
+    *("bash", "sql", "css", "html", "json", "yaml", "toml", "markdown"),
+)
 
 LANGUAGES = {
     **dict.fromkeys((".py", ".pyi", ".pyw"), "python"),
     **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
     **dict.fromkeys((".ts", ".mts", ".cts", ".tsx"), "typescript"),
     **dict.fromkeys((".c", ".h"), "c"),
-    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "cpp"),
-    **dict.fromkeys((".md", ".rst", ".txt", ".adoc"), "text"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh", ".hxx"), "cpp"),
+    **dict.fromkeys((".md", ".markdown"), "markdown"),
+    **dict.fromkeys((".rst", ".txt", ".adoc"), "text"),
+    **dict.fromkeys((".json", ".jsonc"), "json"),
     **dict.fromkeys((".yaml", ".yml"), "yaml"),
     **dict.fromkeys((".sh", ".bash", ".zsh"), "shell"),
+    **dict.fromkeys((".kt", ".kts"), "kotlin"),
+    **dict.fromkeys((".rb", ".rake", ".gemspec"), "ruby"),
+    **dict.fromkeys((".html", ".htm"), "html"),
     ".toml": "toml",
     ".cfg": "ini",
     ".ini": "ini",
     ".go": "go",
     ".rs": "rust",
     ".java": "java",
-    ".kt": "kotlin",
     ".cs": "csharp",
-    ".rb": "ruby",
     ".php": "php",
     ".swift": "swift",
     ".scala": "scala",
     ".lua": "lua",
     ".sql": "sql",
-    ".html": "html",
     ".css": "css",
     ".vue": "vue",
 }
@@ -56,15 +64,24 @@ class SymbolKind(enum.IntEnum):
 
     FILE = 1
     MODULE = 2
+    NAMESPACE = 3
     CLASS = 5
     METHOD = 6
     PROPERTY = 7
     FIELD = 8
+    CONSTRUCTOR = 9
     ENUM = 10
+    INTERFACE = 11
     FUNCTION = 12
     VARIABLE = 13
     CONSTANT = 14
+    STRING = 15
+    OBJECT = 19
+    KEY = 20
     ENUM_MEMBER = 22
+    STRUCT = 23
+    EVENT = 24
+    OPERATOR = 25
 
     @property
     def label(self) -> str:
@@ -190,7 +207,7 @@ def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
 
         parsed = python_grammar.parse(text)
     else:
-        parsed = Parsed([], [], [], "", None)
+        parsed = _parsed(path, text, language)
     name = PurePosixPath(path).stem or path
     if name == "__init__":
         name = PurePosixPath(path).parent.name or name
@@ -211,6 +228,17 @@ def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
         imports=tuple(parsed.imports),
         problem=parsed.problem,
     )
+
+
+def _parsed(path: str, text: str, language: str) -> Parsed:
+    from headway.workspace.grammars.registry import grammar_for  # Loads tree-sitter, as above.
+
+    grammar = grammar_for(path, language, text)
+    if grammar is None:
+        return Parsed([], [], [], "", None)
+    from headway.workspace.grammars.extraction import extract
+
+    return extract(text, grammar)
 
 
 def _whole_file(name: str, text: str, kind: SymbolKind, doc: str) -> Definition:

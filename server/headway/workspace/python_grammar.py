@@ -7,24 +7,22 @@ stack. Source that does not parse gives what lies outside of the broken parts.
 from __future__ import annotations
 
 import re
-import time
 from functools import cache
 
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser
 
-from headway.workspace.index import Definition, Parsed, SymbolKind, Wide
+from headway.workspace.index import Definition, Parsed, SymbolKind
+from headway.workspace.syntax import (
+    MAX_BODY_LENGTH,
+    MAX_DEFINITIONS,
+    MAX_DETAIL_LENGTH,
+    MAX_DOC_LENGTH,
+    PARSE_LIMIT_S,
+    SPACE,
+    Source,
+)
 
-# Generous for the largest file that is indexed at all; beyond it the parser is lost in error recovery.
-_PARSE_LIMIT_S = 5.0
-_MAX_DEFINITIONS = 20_000
-_MAX_DETAIL_LENGTH = 240
-_MAX_DOC_LENGTH = 600
-_READ_LENGTH = 65_536
-_MAX_BODY_LENGTH = 16_384  # Nested definitions repeat their text at every level; this keeps that linear.
-
-_LONE_CR = re.compile(rb"\r(?!\n)")
-_SPACE = re.compile(r"\s+")
 _QUOTES = re.compile(r"^[A-Za-z]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
 _ENUM_BASE = re.compile(r"\b(?:Int|Str)?(?:Enum|Flag)\b")
 
@@ -45,36 +43,25 @@ def _parser() -> Parser:
 
 def parse(text: str) -> Parsed:
     """Return the definitions of Python source, in the order in which they start."""
-    source = _LONE_CR.sub(b"\n", text.encode("utf-8", "surrogatepass"))
-    deadline_at_s = time.monotonic() + _PARSE_LIMIT_S
-    parser = _parser()
-
-    def read(offset: int, _point: object) -> bytes:
-        return source[offset : offset + _READ_LENGTH]
-
-    def is_late(_offset: int, _has_error: bool) -> bool:
-        return time.monotonic() > deadline_at_s
-
-    try:
-        tree = parser.parse(read, progress_callback=is_late)
-    except ValueError:
-        parser.reset()  # Otherwise the next parse would go on with this text.
-        return Parsed([], [], [], "", f"too complex: not parsed within {_PARSE_LIMIT_S:.0f} s")
+    source = Source(text)
+    tree = source.parse(_parser())
+    if tree is None:
+        return Parsed([], [], [], "", f"too complex: not parsed within {PARSE_LIMIT_S:.0f} s")
     root = tree.root_node
     walk = _Walk(source)
     walk.run(root)
     problem = "syntax errors" if root.has_error else None
     if walk.is_full:
-        problem = f"more than {_MAX_DEFINITIONS} definitions; the rest is left out"
+        problem = f"more than {MAX_DEFINITIONS} definitions; the rest is left out"
     return Parsed(walk.definitions, walk.bodies, walk.imports, walk.docstring(root), problem)
 
 
 class _Walk:
     """One pass over the statements of a tree."""
 
-    def __init__(self, source: bytes) -> None:
-        self._source = source
-        self._lines = None if source.isascii() else [0, *(m.end() for m in re.finditer(rb"\n", source))]
+    def __init__(self, source: Source) -> None:
+        self._made_of = source
+        self._source = source.data
         self.definitions: list[Definition] = []
         self.bodies: list[str] = []
         self.imports: list[str] = []
@@ -82,7 +69,7 @@ class _Walk:
 
     @property
     def is_full(self) -> bool:
-        return len(self.definitions) >= _MAX_DEFINITIONS
+        return len(self.definitions) >= MAX_DEFINITIONS
 
     def run(self, root: Node) -> None:
         # (node, names of the enclosing definitions, what encloses: "" | "class" | "enum" | "method" | "function")
@@ -108,7 +95,7 @@ class _Walk:
                 left = node.child_by_field_name("left")
                 if left is not None and scope in ("", "class"):
                     name = left.named_children[:1] or [left]
-                    self._add(name[0], node, SymbolKind.VARIABLE, container, self._text(node)[:_MAX_DETAIL_LENGTH])
+                    self._add(name[0], node, SymbolKind.VARIABLE, container, self._text(node)[:MAX_DETAIL_LENGTH])
 
     def _definition(self, node: Node, whole: Node, container: str, scope: str) -> list[tuple[Node, str, str]]:
         name = node.child_by_field_name("name")
@@ -117,7 +104,7 @@ class _Walk:
             return [] if body is None else [(body, container, scope)]
         head_end = body.start_byte if body is not None else node.end_byte
         head = self._source[node.start_byte : head_end].decode("utf-8", "replace")
-        detail = _SPACE.sub(" ", head.split("#", 1)[0] if body is None else head).strip()[:_MAX_DETAIL_LENGTH]
+        detail = SPACE.sub(" ", head.split("#", 1)[0] if body is None else head).strip()[:MAX_DETAIL_LENGTH]
         if node.type == "class_definition":
             inner_scope = "enum" if _ENUM_BASE.search(detail.partition("(")[2]) else "class"
             kind = SymbolKind.ENUM if inner_scope == "enum" else SymbolKind.CLASS
@@ -135,7 +122,7 @@ class _Walk:
 
     def _own_body(self, body: Node, *, is_class: bool) -> str:
         if not is_class:
-            end = min(body.end_byte, body.start_byte + _MAX_BODY_LENGTH)
+            end = min(body.end_byte, body.start_byte + MAX_BODY_LENGTH)
             return self._source[body.start_byte : end].decode("utf-8", "replace")
         own = [child for child in body.named_children if child.type in ("expression_statement", "comment")]
         return "\n".join(self._source[n.start_byte : n.end_byte].decode("utf-8", "replace") for n in own)
@@ -144,8 +131,8 @@ class _Walk:
         return self._source[whole.start_byte : node.start_byte].decode("utf-8", "replace")
 
     def _assignment(self, node: Node, container: str, scope: str) -> None:
-        detail = self._source[node.start_byte : min(node.end_byte, node.start_byte + _MAX_DETAIL_LENGTH)]
-        line = _SPACE.sub(" ", detail.decode("utf-8", "replace"))
+        detail = self._source[node.start_byte : min(node.end_byte, node.start_byte + MAX_DETAIL_LENGTH)]
+        line = SPACE.sub(" ", detail.decode("utf-8", "replace"))
         current: Node | None = node
         while current is not None and current.type == "assignment":
             left = current.child_by_field_name("left")
@@ -205,9 +192,9 @@ class _Walk:
         string = next(iter(first.named_children), None)
         if string is None or string.type != "string":
             return ""
-        raw = self._source[string.start_byte : min(string.end_byte, string.start_byte + 2 * _MAX_DOC_LENGTH)]
+        raw = self._source[string.start_byte : min(string.end_byte, string.start_byte + 2 * MAX_DOC_LENGTH)]
         lines = _QUOTES.sub("", raw.decode("utf-8", "replace")).splitlines()
-        return "\n".join(line.strip() for line in lines).strip()[:_MAX_DOC_LENGTH]
+        return "\n".join(line.strip() for line in lines).strip()[:MAX_DOC_LENGTH]
 
     def _add(
         self, name: Node, whole: Node, kind: SymbolKind, container: str, detail: str, doc: str = "", body: str = ""
@@ -215,27 +202,8 @@ class _Walk:
         text = self._text(name)
         if not text:
             return
-        places = (whole.start_point, whole.end_point, name.start_point, name.end_point)
-        (line, column), (end_line, end_column), (name_line, name_column), _ = places
-        wide = None
-        if self._lines is not None:
-            # Columns are bytes here and code points in the index.
-            prefixes = [self._before(*place) for place in places]
-            column, end_column, name_column, _ = map(len, prefixes)
-            wide = Wide.of(prefixes)
-        self.definitions.append(
-            Definition(
-                *(text, int(kind), container, line, column, end_line, end_column, name_line, name_column),
-                *(detail, doc, wide),
-            )
-        )
+        self.definitions.append(self._made_of.definition(text, name, whole, kind, container, detail, doc))
         self.bodies.append(body)
 
     def _text(self, node: Node) -> str:
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-    def _before(self, row: int, column: int) -> str:
-        """Return what stands before a place on its line."""
-        assert self._lines is not None
-        start = self._lines[row]
-        return self._source[start : start + column].decode("utf-8", "replace")

@@ -14,10 +14,11 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, translated
-from headway.workspace.index import INDEX_VERSION, Chunk, Definition
+from headway.workspace.index import GRAMMARS, INDEX_VERSION, Chunk, Definition
 from headway.workspace.segments import IndexedFile
 
 SCHEMA_VERSION: Final = 1
@@ -90,15 +91,16 @@ class StoreStats:
     skipped: dict[str, int]
 
 
+@cache
 def fingerprint() -> str:
     """Return what the content of a database depends on besides the files: schema, extraction, grammars."""
     from importlib.metadata import PackageNotFoundError, version
 
-    try:
-        grammar = version("tree-sitter-python")
-    except PackageNotFoundError:
-        grammar = "none"
-    return f"schema {SCHEMA_VERSION}, index {INDEX_VERSION}, tree-sitter-python {grammar}"
+    grammars = []
+    for name in GRAMMARS:
+        with contextlib.suppress(PackageNotFoundError):
+            grammars.append(f"{name} {version(f'tree-sitter-{name}')}")
+    return f"schema {SCHEMA_VERSION}, index {INDEX_VERSION}, {', '.join(grammars)}"
 
 
 class Store:

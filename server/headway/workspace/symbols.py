@@ -23,7 +23,13 @@ _SMALL_SYMBOLS = 4_000
 _MANY_SMALL = 12
 _POSITION_BITS = 20  # a segment holds far fewer files than 2^20
 _POSITION_MASK = (1 << _POSITION_BITS) - 1
-_KIND_ORDER: dict[int, int] = {SymbolKind.CLASS: 0, SymbolKind.FUNCTION: 0, SymbolKind.ENUM: 0, SymbolKind.METHOD: 1}
+_KIND_ORDER: dict[int, int] = {
+    **dict.fromkeys((SymbolKind.CLASS, SymbolKind.FUNCTION, SymbolKind.ENUM), 0),
+    **dict.fromkeys((SymbolKind.INTERFACE, SymbolKind.STRUCT), 0),
+    **dict.fromkeys((SymbolKind.METHOD, SymbolKind.CONSTRUCTOR, SymbolKind.NAMESPACE), 1),
+    # Keys of data, headings of prose: seldom what is looked for by name.
+    **dict.fromkeys((SymbolKind.KEY, SymbolKind.STRING, SymbolKind.OBJECT), 3),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +78,21 @@ class IndexView:
             "bytes": sum(part.segment.memory_bytes for part in self.parts),
         }
 
-    def complete(self, prefix: str, limit: int) -> list[Found]:
+    def complete(self, prefix: str, limit: int, suffixes: tuple[str, ...] = ()) -> list[Found]:
         """Return symbols whose names start with a prefix, one for each name, the shortest names first.
 
         A name that occurs several times is represented by what a person would import: classes and functions at the top
         of a module come first. At most `limit` names.
+
+        Args:
+            suffixes: Only symbols of files whose paths end with one of these; empty: of all files.
         """
         found: dict[str, Found] = {}
-        for number, index in self._shortest(prefix, 2 * limit):
-            best = self._best(self.parts[number], index)
+        # Names of other languages may be the shorter ones: then more have to be looked at to find enough.
+        for number, index in self._shortest(prefix, _MAX_NAMES_LOOKED_AT if suffixes else 2 * limit):
+            if len(found) >= 2 * limit:
+                break
+            best = self._best(self.parts[number], index, suffixes)
             if best is None:
                 continue
             known = found.get(best.symbol.name)
@@ -139,9 +151,13 @@ class IndexView:
         keys.sort()
         return [(number, index) for _, number, index in keys[:limit]]
 
-    def _best(self, part: _Part, index: int) -> Found | None:
+    def _best(self, part: _Part, index: int, suffixes: tuple[str, ...]) -> Found | None:
         segment = part.segment
-        rows = islice(part.live_rows(index), 50)
+        rows = part.live_rows(index)
+        if suffixes:
+            paths = segment.paths
+            rows = (row for row in rows if paths[segment.file_at(row)].endswith(suffixes))
+        rows = islice(rows, 50)
         row = min(rows, key=lambda row: _rank(segment.kind_of[row], bool(segment.container_of[row])), default=None)
         return None if row is None else Found(root=part.root, symbol=segment.symbol(index, row), how="prefix")
 
