@@ -315,6 +315,7 @@ NEVER = [
     ErrorKind.NOT_FOUND,
     ErrorKind.DATA_CORRUPTION,
     ErrorKind.SUPERSEDED,
+    ErrorKind.OVERLOADED,
     ErrorKind.CANCELLED,
     ErrorKind.SKIPPED,
 ]

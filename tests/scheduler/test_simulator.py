@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.model import ErrorKind, Priority, StepKind, TaskState
 from headway.scheduler.simulator.__main__ import main
 from headway.scheduler.simulator.crossings import Crossings
-from headway.scheduler.simulator.days import Rhythm, day, overload, siege
+from headway.scheduler.simulator.days import Rhythm, day, flood, overload, siege
 from headway.scheduler.simulator.drive import BatchShare, OverCommittedError, Result, Simulation
 from headway.scheduler.simulator.policies import ALONE, IN_ORDER, OURS, STRICT, Policy
 from headway.scheduler.simulator.report import (
     LEAST_BATCH_SHARE,
+    LEAST_GOODPUT,
     ClassRow,
     faults,
     quantile,
@@ -72,7 +75,10 @@ def test_a_newer_request_ends_the_older_one() -> None:
     result = Simulation(
         OURS, 2.0, [one(0.0, Priority.CRITICAL, Fate(1.0), key="k"), one(0.5, Priority.CRITICAL, Fate(0.1), key="k")]
     ).run()
-    assert [(ended.superseded, round(ended.response_s, 3)) for ended in result.ended] == [(True, 0.501), (False, 0.1)]
+    assert [(ended.kind, round(ended.response_s, 3)) for ended in result.ended] == [
+        (ErrorKind.SUPERSEDED, 0.501),
+        (None, 0.1),
+    ]
 
 
 def test_lazily_fed_jobs_are_run_whole() -> None:
@@ -151,8 +157,9 @@ def test_batch_gets_its_share_under_siege(cores: float) -> None:
     assert min(strict.batch_shares) < LEAST_BATCH_SHARE
 
 
-@pytest.mark.parametrize("cores", [2.0, 4.0])
+@pytest.mark.parametrize("cores", [1.0, 2.0, 4.0])
 def test_high_keeps_its_goodput_at_three_times_the_load(cores: float) -> None:
+    """On one core beside background work that takes its share: what would be late makes room."""
     requests = overload(1, cores, 20.0)
     alone = summary("alone", Simulation(ALONE, cores, of_priority(requests, [Priority.HIGH])).run(20.0))
     ours = summary("headway", Simulation(OURS, cores, requests).run(20.0))
@@ -160,6 +167,22 @@ def test_high_keeps_its_goodput_at_three_times_the_load(cores: float) -> None:
     wanted = 0.9 * alone.classes[Priority.HIGH].goodput
     assert ours.classes[Priority.HIGH].goodput >= wanted
     assert in_order.classes[Priority.HIGH].goodput < wanted
+
+
+NEVER_SHEDS = Policy(name="patient", config=SchedulerConfig(shed_after_s=math.inf), strategy=DEFAULT)
+
+
+@pytest.mark.parametrize("cores", [1.0, 4.0])
+def test_a_flood_of_high_work_leaves_what_the_machine_can_do(cores: float) -> None:
+    """Three times as much HIGH work as can be done: as much as before is on time. Served in order, next to none is."""
+
+    def goodput(policy: Policy, times: float) -> float:
+        result = Simulation(policy, cores, flood(1, cores, 30.0, times)).run(30.0)
+        return summary(policy.name, result).classes[Priority.HIGH].goodput
+
+    usual = goodput(OURS, 1.0)
+    assert goodput(OURS, 3.0) >= LEAST_GOODPUT * usual
+    assert goodput(NEVER_SHEDS, 3.0) < 0.3 * usual
 
 
 # ---- reports

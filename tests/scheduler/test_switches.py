@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,6 +62,24 @@ def batch_is_not_starved(world: World) -> bool:
         world.run(f"b{n}", Work(lasts_s=0.05), priority=Priority.BATCH, requirement=Requirement(cpu_cores=1.0))
     pour(world, "s", Priority.HIGH, 0.1, 20.0)
     return sum(name.startswith("b") for name in world.order) * 0.05 >= 0.04 * 20
+
+
+def late_work_makes_room(world: World) -> bool:
+    """With more HIGH work than can be done, what could not be on time makes room for what can."""
+    for n in range(400):
+        world.run(f"q{n}", Work(lasts_s=0.1), priority=Priority.HIGH, requirement=BIG)
+        world.pass_s(0.05)
+    on_time = [found for found in world.begun if found.at_s <= 0.05 * int(found.name[1:]) + 1.9]
+    return len(on_time) >= 0.9 * 20 / 0.1
+
+
+def batch_takes_no_whole_place(world: World) -> bool:
+    """On its own share BATCH work runs on the cores that are left beside HIGH work, and does not keep it waiting."""
+    world.submit(job(*(task(f"b{n}", 0.15, cores=1.0) for n in range(40)), priority=Priority.BATCH))
+    pour(world, "s", Priority.HIGH, 0.1, 10.0, cores=1.0)
+    starts = [found.at_s for found in world.begun if found.name.startswith("s")]
+    together = any(name.startswith("b") for name in world.order[3:])
+    return together and max(after - before for before, after in itertools.pairwise(starts)) < 0.11
 
 
 def waiting_work_rises(world: World) -> bool:
@@ -198,6 +217,8 @@ MECHANISMS = [
     Mechanism(urgent_first, with_strategy(_FLAT)),
     Mechanism(critical_has_room, with_config(reserved_cpu_cores=0.0)),
     Mechanism(batch_is_not_starved, with_config(batch_share=0.0)),
+    Mechanism(late_work_makes_room, with_config(shed_after_s=math.inf)),
+    Mechanism(batch_takes_no_whole_place, with_config(squeeze_batch=False)),
     Mechanism(waiting_work_rises, with_config(rise_after_s=math.inf)),
     Mechanism(large_work_finds_room, with_config(reserve_after_s=math.inf)),
     Mechanism(urgent_work_preempts, with_config(preempt=False)),

@@ -15,7 +15,7 @@ from headway.scheduler.credit import BatchCredit
 from headway.scheduler.model import Priority
 from headway.scheduler.queues import Entry, LevelQueue, Line
 from headway.scheduler.records import Run, TaskRecord
-from headway.scheduler.resources import GPU_MEMORY, GPUS, SLOT, Grant, Quota, Slots
+from headway.scheduler.resources import GPU_MEMORY, GPUS, SLOT, Grant, Quota, Shape, Slots
 from headway.scheduler.strategies import Discipline, FairShares, Strategy, risen_rank
 
 _CRITICAL: Final = Priority.CRITICAL
@@ -268,6 +268,8 @@ class Admission:
             if discipline.best_effort and self._held(record, by_credit):
                 continue
             shape = record.shape
+            if by_credit and self._config.squeeze_batch:
+                shape = quota.squeezed(shape, heads[0][3].item.shape.cores if heads else 0)
             lack = quota.lacking(shape, discipline.guaranteed)
             if pool >= 0 and not slots.free(pool):
                 lack |= SLOT
@@ -281,7 +283,7 @@ class Admission:
                 due = False
             if not lack and (discipline.guaranteed or not kept_mask & shape.uses):
                 self._take(entry, now_s)
-                starts.append((record, self._give(record, discipline), by_credit))
+                starts.append((record, self._give(record, discipline, shape), by_credit))
                 if by_credit:
                     self.credit.running += 1
                 if (following := line.head()) is not None:
@@ -307,10 +309,10 @@ class Admission:
         self.keep_at_s = min(self.keep_at_s, keep_at_s)
         return 0
 
-    def _give(self, record: TaskRecord, discipline: Discipline) -> Grant:
+    def _give(self, record: TaskRecord, discipline: Discipline, shape: Shape | None = None) -> Grant:
         if record.pool >= 0:
             self.slots.acquire(record.pool)
-        grant = self.quota.acquire(record.shape, discipline.guaranteed)
+        grant = self.quota.acquire(record.shape if shape is None else shape, discipline.guaranteed)
         if discipline.best_effort:
             grant.best_effort = True
             self.background_running += 1

@@ -61,8 +61,13 @@ class SchedulerConfig:
     # Of one core; 0: none. BATCH is owed 5 % in any ten seconds; the rest is for steps that end just after one of them.
     batch_share: float = 0.07
     batch_credit_cap_s: float = 0.5  # the largest claim that BATCH can save up, in core seconds
+    squeeze_batch: bool = True  # on its share it is content with fewer cores, those that whoever is next leaves
     batch_due_s: float = 0.05  # the claim at which BATCH goes next
     reserve_after_s: float = 0.2  # a blocked task has room kept for it after this wait; math.inf: never
+    # HIGH work that can no longer be answered within its promise makes room for what can, once whoever is first has
+    # been late for so long; math.inf: nothing is given up.
+    high_promise_s: float = 2.0
+    shed_after_s: float = 0.25
     preempt: bool = True  # at step boundaries
     hold_background_for_critical: bool = True
     fair_shares: bool = True  # between the jobs of LOW and of BATCH

@@ -128,6 +128,13 @@ class TaskFailedError(SchedulerError):
         return f"{self.name}: {self.failure.message} ({self.failure.kind.value})"
 
 
+class OverloadedError(TaskFailedError):
+    """`JobHandle.value()`: the work was given up, as more is asked for than can be answered in time.
+
+    Ask again after `failure.retry_after_s`, or for less.
+    """
+
+
 class NoCurrentStepError(SchedulerError):
     """`current_step()` was called outside of a step. Call it from code that the scheduler runs."""
 

@@ -15,6 +15,7 @@ from headway.scheduler.executors.base import StepResult, StepRun
 from headway.scheduler.limits import Limits, late, partial_of
 from headway.scheduler.model import ErrorKind, Failure, JobState, OnStepFailure, Priority, StepState, TaskState
 from headway.scheduler.outbox import Outbox
+from headway.scheduler.overload import Overload
 from headway.scheduler.records import ENDED, Cause, Run, TaskRecord, Wait, pool_of
 from headway.scheduler.resources import Grant
 from headway.scheduler.retry import ON_REQUEST, RETRYABLE
@@ -41,6 +42,7 @@ class Flow:
     ) -> None:
         self.endings = Endings(admission, attempts, timers, outbox, listener)
         self.limits = Limits(config, admission, attempts, timers, outbox, self.endings)
+        self.overload = Overload(config, admission, self.endings)
         self.queued = self.endings.queued
         self.running = self.endings.running
         self.runs: dict[int, Run] = {}
@@ -94,6 +96,8 @@ class Flow:
         """Start whatever may start now."""
         admission = self._admission
         while admission.attention or now_s >= admission.keep_at_s:
+            if admission.waiting[Priority.HIGH] or self.overload.sheds:
+                self.overload.relieve(now_s)
             starts = admission.admit(now_s)
             if not starts:
                 return
@@ -229,6 +233,8 @@ class Flow:
             self._note_step(record, StepState.COMPLETED, result, None, now_s)
         if not steps:
             self._admission.release(run, result.ran_s)
+            if record.priority is Priority.HIGH:
+                self.overload.ran(record.ran_s)
             self.endings.complete(record, result.value, now_s)
             return
         record.value = result.value
@@ -261,6 +267,8 @@ class Flow:
         steps = record.task.steps
         if record.step >= len(steps):
             self._admission.release(run, ran_s)
+            if record.priority is Priority.HIGH:
+                self.overload.ran(record.ran_s)
             self.endings.complete(record, record.value, now_s)
             return
         record.kind = steps[record.step].kind

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from headway.scheduler.errors import TaskFailedError
-from headway.scheduler.model import Event, JobOutcome, JobView
+from headway.scheduler.errors import OverloadedError, TaskFailedError
+from headway.scheduler.model import ErrorKind, Event, Failure, JobOutcome, JobView
 from headway.scheduler.records import JobRecord
 from headway.scheduler.stimuli import Withdrawn
 from headway.scheduler.views import job_view
@@ -95,16 +95,17 @@ class JobHandle:
 
         Raises:
             TaskFailedError: it did not succeed.
+            OverloadedError: it was given up, as it could not be done in time.
             ValueError: the job has not exactly one task.
         """
         outcome = await self
         if len(outcome.results) > 1:
             raise ValueError(f"job {self.job_id!r} has {len(outcome.results)} tasks; ask its outcome for their results")
         if outcome.error is not None:
-            raise TaskFailedError(self._record.job.title, outcome.error)
+            raise _error(self._record.job.title, outcome.error)
         for name, result in outcome.results.items():
             if result.error is not None and not (result.fallback or result.partial):
-                raise TaskFailedError(name, result.error)
+                raise _error(name, result.error)
             return result.value
         raise ValueError(f"job {self.job_id!r} has no task")
 
@@ -126,3 +127,8 @@ class JobHandle:
             callbacks, self._callbacks = self._callbacks, None
             for callback in callbacks:
                 self._engine.call_soon(callback, outcome)
+
+
+def _error(name: str, failure: Failure) -> TaskFailedError:
+    kind = OverloadedError if failure.kind is ErrorKind.OVERLOADED else TaskFailedError
+    return kind(name, failure)

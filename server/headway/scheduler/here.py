@@ -6,19 +6,24 @@ Imported where they are needed: a scheduler with executors and a machine of its 
 from __future__ import annotations
 
 from headway.scheduler.config import SchedulerConfig
-from headway.scheduler.executors.base import Executors, Machine
+from headway.scheduler.executors.base import Executors, Machine, Totals
 
 
-def own_executors(config: SchedulerConfig) -> Executors:
-    """Return the loop, threads, and supervised worker processes."""
+def own_executors(config: SchedulerConfig, totals: Totals) -> Executors:
+    """Return the loop, threads, and supervised worker processes.
+
+    The pools of processes suit the machine, or the settings where these name more cores: how many of them are in use
+    is the quotas' matter, which can be changed later.
+    """
     from headway.scheduler.executors.loop import LoopExecutor
     from headway.scheduler.executors.process import ProcessExecutor, ProcessSettings
     from headway.scheduler.executors.thread import ThreadExecutor
 
+    cores = max(totals.cpu_cores, config.cpu_cores or 0.0)
     return Executors(
         loop=LoopExecutor(),
         thread=ThreadExecutor(),
-        process=ProcessExecutor(ProcessSettings.for_machine(config.cpu_cores)),
+        process=ProcessExecutor(ProcessSettings.for_machine(cores, totals.memory_mb)),
     )
 
 

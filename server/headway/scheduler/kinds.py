@@ -85,6 +85,7 @@ class ErrorKind(_Word):
     OUT_OF_MEMORY = "out_of_memory"
     WORKER_DIED = "worker_died"
     SUPERSEDED = "superseded"
+    OVERLOADED = "overloaded"
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
 

@@ -51,6 +51,7 @@ class LevelMetrics:
     soft_timeouts: int
     hard_timeouts: int
     retries: int
+    shed: int
     sla_s: float | None
     sla_kept: int
     sla_broken: int

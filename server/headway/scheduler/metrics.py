@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from headway.scheduler.alerts import Alert
 from headway.scheduler.measures import SLA_S, Depths, Indicators, LevelMetrics, MetricsSnapshot, Usage
 from headway.scheduler.model import (
+    ErrorKind,
     Event,
     JobChanged,
     JobState,
@@ -66,6 +67,7 @@ class _Level:
     soft_timeouts: int = 0
     hard_timeouts: int = 0
     retries: int = 0
+    shed: int = 0  # given up under overload
     sla_kept: int = 0
     sla_broken: int = 0
     attempts: int = 0
@@ -258,6 +260,8 @@ class Metrics:
             past = self._past.pop(task_id)
             asked, arrived_s, retried = past.asked, past.arrived_s, past.retried
             level = self._levels[asked]
+        if outcome.error is not None and outcome.error.kind is ErrorKind.OVERLOADED:
+            level.shed += 1
         completed = state is TaskState.COMPLETED
         if completed:
             level.completed += 1
@@ -363,6 +367,7 @@ class Metrics:
             soft_timeouts=level.soft_timeouts,
             hard_timeouts=level.hard_timeouts,
             retries=level.retries,
+            shed=level.shed,
             sla_s=self._sla_s[priority],
             sla_kept=level.sla_kept,
             sla_broken=level.sla_broken,

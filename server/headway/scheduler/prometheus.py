@@ -81,6 +81,7 @@ def _counters(snapshot: MetricsSnapshot) -> Iterator[Family]:
     for name, help_, attribute in (
         ("tasks_submitted_total", "Tasks that became ready for the first time.", "submitted"),
         ("task_retries_total", "Attempts that failed and are made again.", "retries"),
+        ("tasks_shed_total", "Tasks given up under overload, as they could not be on time.", "shed"),
         ("sla_kept_total", "Tasks that completed within their priority's time.", "sla_kept"),
         ("sla_broken_total", "Tasks that failed or took longer than their priority's time.", "sla_broken"),
     ):

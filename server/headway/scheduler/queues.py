@@ -49,12 +49,13 @@ class Line(Generic[T]):
     Almost all come in their order and leave at the head: these wait in a plain row, the others in a heap beside it.
     """
 
-    __slots__ = ("_added", "_heap", "_row", "key", "level", "live")
+    __slots__ = ("_added", "_heap", "_row", "key", "level", "live", "newest_s")
 
     def __init__(self, level: int, key: Hashable) -> None:
         self.level = level
         self.key: Any = key
         self.live = 0
+        self.newest_s = 0.0  # since when the one waits that was added last
         self._row: deque[Entry[T]] = deque()
         # An item that left and came back has its order twice, once dead; the count of additions keeps a comparison
         # from ever reaching the entries.
@@ -84,6 +85,7 @@ class Line(Generic[T]):
             self._added += 1
             heapq.heappush(self._heap, (entry.tag, entry.order, self._added, entry))
         self.live += 1
+        self.newest_s = entry.since_s
 
     def drop(self, entry: Entry[T]) -> None:
         entry.live = False

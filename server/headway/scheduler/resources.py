@@ -123,6 +123,10 @@ class Grant:
         self.open = True
 
     @property
+    def cpu_cores(self) -> float:
+        return self.cores / _CORE
+
+    @property
     def device_indices(self) -> tuple[int, ...]:
         return tuple(device.index for device in self.devices)
 
@@ -242,6 +246,19 @@ class Quota:
         """Return a shape with `factor` times the memory, at most what ordinary work can get."""
         memory = max(shape.memory, min(shape.memory * factor, self._room_memory))
         return Shape(shape.cpu_cores, memory / _MB, shape.gpus, shape.gpu_memory / _MB)
+
+    def squeezed(self, shape: Shape, leave: int) -> Shape:
+        """Return a shape with the cores that are free, down to a quarter of what it asks for, if that lets it fit.
+
+        Cores can be shared: what runs on fewer runs longer. For BATCH work on its own share, so that it neither waits
+        for a whole place nor takes one. `leave`: millionths of a core for whoever is next, where that is possible.
+        """
+        free = min(self._room_cores - self._ordinary_cores, self._total_cores - self.used_cores)
+        least = -(-shape.cores // 4)
+        cores = free - leave if free - leave >= least else free
+        if not least <= cores < shape.cores:
+            return shape
+        return Shape(cores / _CORE, shape.memory_mb, shape.gpus, shape.gpu_memory / _MB)
 
     def views(self) -> dict[str, ResourceView]:
         total_gpu = sum(device.total for device in self._devices)

@@ -90,10 +90,11 @@ class Scheduler:
     ) -> None:
         self.config = config
         self._machine = this_machine() if machine is None else machine
-        self._executors = own_executors(config) if executors is None else executors
+        totals = self._machine.totals()
+        self._executors = own_executors(config, totals) if executors is None else executors
         self._core = SchedulerCore(
             config,
-            totals=self._machine.totals(),
+            totals=totals,
             slots=[
                 *(self._executors.thread.capacity(role) for role in ROLES),
                 *(self._executors.process.capacity(role) for role in ROLES),

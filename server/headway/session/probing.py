@@ -39,6 +39,7 @@ _FAILURES = tuple(
         ErrorKind.OUT_OF_MEMORY,
         ErrorKind.WORKER_DIED,
         ErrorKind.SUPERSEDED,
+        ErrorKind.OVERLOADED,
         ErrorKind.CANCELLED,
         ErrorKind.SKIPPED,
     )

@@ -23,7 +23,11 @@ _CLASSES: Mapping[Role, PriorityClass] = {
     "background": PriorityClass.BACKGROUND,
 }
 _MEMORY_SHARE = 0.8
-_MOST_WORKERS = 16  # of a pool, by default
+# A pool may grow to two workers a core, as steps often ask for half a core, but not so far that its workers, at about
+# so much each while they do nothing, take more than a quarter of the memory.
+_WORKERS_PER_CORE = 2
+_IDLE_WORKER_MB = 32.0
+_POOL_MEMORY_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,18 +42,21 @@ class ProcessSettings:
     def for_machine(
         cls,
         cpu_cores: float | None = None,
+        memory_mb: float | None = None,
         *,
         memory: MemoryLimits | None = None,
         modules: Mapping[Role, tuple[str, ...]] | None = None,
     ) -> ProcessSettings:
-        """Return pools that suit the number of cores.
+        """Return pools that suit so many cores and so much memory; None: what this machine has.
 
         How many steps really run at once is decided by the quotas; the pools only set the upper bound, and grow when
-        it is asked for. By default no worker may take more than four fifths of the machine's memory.
+        it is asked for. By default no worker may take more than four fifths of the memory.
         """
-        cores = math.ceil(cpu_cores or _usable_cores())
-        limits = memory or MemoryLimits(data_mb=_MEMORY_SHARE * psutil.virtual_memory().total / MIB)
-        few, many = min(_MOST_WORKERS, max(2, cores)), min(_MOST_WORKERS, 2 * max(2, cores))
+        cores = max(2, math.ceil(cpu_cores or _usable_cores()))
+        room_mb = psutil.virtual_memory().total / MIB if memory_mb is None else memory_mb
+        limits = memory or MemoryLimits(data_mb=_MEMORY_SHARE * room_mb)
+        most = max(2, int(_POOL_MEMORY_SHARE * room_mb / _IDLE_WORKER_MB))
+        few, many = min(most, cores), min(most, _WORKERS_PER_CORE * cores)
 
         def pool(role: Role, size: int, warm: int) -> PoolSettings:
             worker = WorkerSettings(priority_class=_CLASSES[role], memory=limits, modules=(modules or {}).get(role, ()))

@@ -10,10 +10,19 @@ import sys
 from collections.abc import Sequence
 
 from headway.scheduler.model import Priority
-from headway.scheduler.simulator.days import day, overload, siege
+from headway.scheduler.simulator.days import day, flood, overload, siege
 from headway.scheduler.simulator.drive import Simulation
 from headway.scheduler.simulator.policies import ALONE, OURS, POLICIES
-from headway.scheduler.simulator.report import JUDGED, ClassRow, faults, summary, table
+from headway.scheduler.simulator.report import (
+    JUDGED,
+    LEAST_GOODPUT,
+    ClassRow,
+    Summary,
+    faults,
+    goodput_kept,
+    summary,
+    table,
+)
 from headway.scheduler.simulator.work import Request, of_priority
 
 
@@ -29,14 +38,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         seconds = options.overload
         title = f"{cores:g} cores, three times the load for {seconds:g} s"
         requests = overload(options.seed, cores, seconds)
-        said += _compare(title, cores, requests, options.policies, until_s=seconds)
+        said += _compare(title, cores, requests, options.policies, until_s=seconds, keeps_goodput=True)
+        said += _flood(options.seed, cores, seconds)
         title = f"{cores:g} cores, CRITICAL and HIGH without end for {seconds:g} s"
         requests = siege(options.seed, cores, seconds)
         said += _compare(title, cores, requests, options.policies, until_s=seconds)
     for one in said:
         sys.stdout.write(f"NOT KEPT: {one}\n")
     if not said:
-        sys.stdout.write("All kept: CRITICAL and HIGH within 5 % of the bound, BATCH at least 5 % of a core.\n")
+        sys.stdout.write(
+            "All kept: CRITICAL and HIGH within 5 % of the bound, HIGH 90 % of its goodput at three times the load, "
+            "BATCH at least 5 % of a core.\n"
+        )
     return 1 if said else 0
 
 
@@ -48,6 +61,7 @@ def _compare(
     *,
     until_s: float | None = None,
     judged: Sequence[Priority] = (),
+    keeps_goodput: bool = False,
 ) -> list[str]:
     """Print the table of one list of requests; return what the default policy did not keep."""
     bounds: dict[Priority, ClassRow] = {}
@@ -57,8 +71,38 @@ def _compare(
     found = [summary(name, Simulation(POLICIES[name], cores, requests).run(until_s)) for name in policies]
     sys.stdout.write(table(title, found, bounds) + "\n\n")
     sys.stdout.flush()
-    ours = (one for one in found if one.policy == OURS.name)
-    return [f"{title}: {fault}" for one in ours for fault in faults(one, bounds, judged)]
+    ours = [one for one in found if one.policy == OURS.name]
+    said = [f"{title}: {fault}" for one in ours for fault in faults(one, bounds, judged)]
+    if keeps_goodput:
+        usual = bounds[Priority.HIGH]
+        sys.stdout.write(f"  goodput of HIGH beside what it is alone: {_kept(found, usual)}\n\n")
+        said += _too_little(title, ours, usual)
+    return said
+
+
+def _flood(seed: int, cores: float, seconds: float) -> list[str]:
+    """Compare HIGH's goodput at three times the load that the machine can carry with that at this load."""
+    title = f"{cores:g} cores, HIGH alone at three times the load for {seconds:g} s"
+    usual = summary("usual", Simulation(OURS, cores, flood(seed, cores, seconds, times=1.0)).run(seconds))
+    requests = flood(seed, cores, seconds)
+    found = [summary(policy.name, Simulation(policy, cores, requests).run(seconds)) for policy in POLICIES.values()]
+    kept = _kept(found, usual.classes[Priority.HIGH])
+    sys.stdout.write(f"{title}: goodput beside ours at once the load: {kept}\n\n")
+    ours = [one for one in found if one.policy == OURS.name]
+    return _too_little(title, ours, usual.classes[Priority.HIGH])
+
+
+def _kept(found: Sequence[Summary], usual: ClassRow) -> str:
+    shares = ((one.policy, goodput_kept(one, usual)) for one in found)
+    return ", ".join(f"{name} {share:.1%}" for name, share in shares if share is not None)
+
+
+def _too_little(title: str, ours: Sequence[Summary], usual: ClassRow) -> list[str]:
+    return [
+        f"{title}: HIGH keeps {kept:.1%} of its goodput (owed {LEAST_GOODPUT:.0%})"
+        for one in ours
+        if (kept := goodput_kept(one, usual)) is not None and kept < LEAST_GOODPUT
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -11,6 +11,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from headway.scheduler.config import SchedulerConfig
+from headway.scheduler.core import reserve
+from headway.scheduler.executors.base import Totals
 from headway.scheduler.model import ErrorKind, Priority, StepKind, Task
 from headway.scheduler.simulator.work import Fate, Request, Shape, request, task
 
@@ -63,6 +66,17 @@ def overload(seed: int, cores: float, seconds: float = 60.0) -> list[Request]:
         (Priority.LOW, _TEST, 1.0, 1.0),
     ):
         made += _stream(draw, priority, shape, mean_s, share * cores, seconds)
+    made.sort(key=lambda found: found.at_s)
+    return made
+
+
+def flood(seed: int, cores: float, seconds: float = 60.0, times: float = 3.0) -> list[Request]:
+    """Return HIGH work for `times` the cores that ordinary work may use, and a little CRITICAL work."""
+    draw = random.Random(seed)
+    room = cores - reserve(SchedulerConfig(), Totals(cpu_cores=cores, memory_mb=8192.0))[0]
+    whole = max(1, int(room / _CHECK.cores)) * _CHECK.cores  # as many of them as fit beside each other
+    made = list(_stream(draw, Priority.CRITICAL, _QUICK, 0.015, 0.05 * cores, seconds))
+    made += _stream(draw, Priority.HIGH, _CHECK, 0.10, times * whole, seconds)
     made.sort(key=lambda found: found.at_s)
     return made
 

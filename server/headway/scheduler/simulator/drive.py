@@ -1,9 +1,9 @@
 """Drives the core through requests in virtual time and notes what became of every task.
 
-The machine: a step runs on exactly the cores that its task asked for and takes as long as its `Fate` says; the quotas
-of the core are all that keeps the machine from being over-committed, which is checked. A step that is told to stop does
-so within a millisecond, as a killed worker would. What the operating system adds (idle priority of background workers)
-is left out.
+The machine: a step runs on exactly the cores that it was given; with those that its task asked for it takes as long as
+its `Fate` says. The quotas of the core are all that keeps the machine from being over-committed, which is checked. A
+step that is told to stop does so within a millisecond, as a killed worker would. What the operating system adds (idle
+priority of background workers) is left out.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Ended:
 
     priority: Priority
     state: TaskState
-    superseded: bool
+    kind: ErrorKind | None  # of its failure
     waited_s: float
     response_s: float
 
@@ -110,10 +110,11 @@ class Simulation:
     def __init__(self, policy: Policy, cores: float, requests: Iterable[Request], *, seed: int = 0) -> None:
         self._now_s = 0.0
         self._cores = cores
-        workers = ProcessSettings.for_machine(cores)
+        memory_mb = max(8.0, 4.0 * cores) * 1024
+        workers = ProcessSettings.for_machine(cores, memory_mb)
         self._core = SchedulerCore(
             policy.config,
-            totals=Totals(cpu_cores=cores, memory_mb=max(8.0, 4.0 * cores) * 1024),
+            totals=Totals(cpu_cores=cores, memory_mb=memory_mb),
             slots=(THREADS,) * 3 + tuple(p.size for p in (workers.critical, workers.standard, workers.background)),
             draw=random.Random(seed).random,
             strategy=policy.strategy,
@@ -218,7 +219,8 @@ class Simulation:
         fate: Fate = run.args[0]
         step = (run.context.task_id, run.name)
         self._attempts[step] += 1
-        cores = self._core.flow.runs[run.run_id].record.shape.cpu_cores
+        held = self._core.flow.runs[run.run_id]
+        cores, asked = held.grant.cpu_cores if held.grant is not None else 0.0, held.record.shape.cpu_cores
         self._used += cores
         if self._used > self._cores + 1e-9:
             raise OverCommittedError(f"{self._used:g} of {self._cores:g} cores at {self._now_s:g} s")
@@ -228,7 +230,8 @@ class Simulation:
         def ends() -> None:
             self._end(run.run_id, StepResult(error=error, started_at_s=started_at_s, ran_s=self._now_s - started_at_s))
 
-        call = self._call_later(fate.runs_s, ends)
+        # Who got fewer cores than asked for takes as much longer.
+        call = self._call_later(fate.runs_s * (asked / cores if cores else 1.0), ends)
         self._running[run.run_id] = _Running(run, started_at_s, cores, call.cancel)
 
     def _cancel(self, run_id: int) -> None:
@@ -264,7 +267,7 @@ class Simulation:
                 Ended(
                     priority,
                     outcome.state,
-                    outcome.error is not None and outcome.error.kind is ErrorKind.SUPERSEDED,
+                    None if outcome.error is None else outcome.error.kind,
                     outcome.waited_s,
                     event.at_s - arrived_s,
                 )

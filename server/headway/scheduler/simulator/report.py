@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from headway.scheduler.alerts import AlertLevel
 from headway.scheduler.measures import SLA_S, Indicators
-from headway.scheduler.model import Priority, TaskState
+from headway.scheduler.model import ErrorKind, Priority, TaskState
 from headway.scheduler.simulator.drive import Result
 
 JUDGED = (Priority.CRITICAL, Priority.HIGH)
 FARTHEST = 1.05  # of the bound
 LEAST_BATCH_SHARE = 0.05
+LEAST_GOODPUT = 0.9  # of HIGH at three times the load
 NO_INDICATORS = Indicators(allocated=None, timeouts=None, retries_succeeded=None)
 
 
@@ -40,6 +41,7 @@ class Summary:
     batch_share: float | None
     indicators: Indicators
     alerts: int
+    shed: int  # HIGH tasks that were given up because they could not be on time
     alerted: float | None  # crossings of the limit of depth that were said within five seconds
 
 
@@ -52,6 +54,7 @@ def summary(policy: str, result: Result) -> Summary:
         classes={priority: _row(priority, result, hours) for priority in Priority},
         batch_share=min(result.batch_shares, default=None),
         indicators=indicators,
+        shed=sum(one.kind is ErrorKind.OVERLOADED for one in result.ended),
         alerted=result.alerted,
         alerts=sum(event.alert.level is AlertLevel.WARNING for event in result.alerts),
     )
@@ -76,6 +79,11 @@ def faults(ours: Summary, bounds: Mapping[Priority, ClassRow], judged: Iterable[
     return said
 
 
+def goodput_kept(found: Summary, usual: ClassRow) -> float | None:
+    """Return the share of HIGH's usual goodput that is left; None where there is none."""
+    return found.classes[Priority.HIGH].goodput / usual.goodput if usual.goodput else None
+
+
 def table(title: str, found: Iterable[Summary], bounds: Mapping[Priority, ClassRow]) -> str:
     """Return the comparison on one machine as text."""
     lines = [title, _line(HEAD)]
@@ -89,6 +97,7 @@ def table(title: str, found: Iterable[Summary], bounds: Mapping[Priority, ClassR
             f"  {one.policy}: BATCH at least {share}; allocated under backlog {_share(it.allocated)}, timeouts "
             f"{_share(it.timeouts)}, retries that succeed {_share(it.retries_succeeded)}; "
             f"{one.alerts} alerts, in time {_share(one.alerted)}"
+            + (f"; {one.shed} HIGH tasks given up" if one.shed else "")
         )
     for priority, row in bounds.items():
         lines.append(_line((f"bound {priority.name}", *_cells(row), "1.00")))
