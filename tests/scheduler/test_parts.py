@@ -171,7 +171,7 @@ def test_devices_are_given_whole_or_shared() -> None:
     quota.release(whole)
     quota.others_hold([(0, 500.0)])
     assert quota.lacking(Shape(0, 0, 0, 2000), critical=False) == GPU_MEMORY, "another program holds the rest"
-    quota.resize(Totals(cpu_cores=2, memory_mb=1000, gpus=gpus[1:]))
+    quota.resize(Totals(cpu_cores=2, memory_mb=1000, gpus=gpus[1:]), 0.0, 0.0)
     assert quota.impossible(Shape(0, 0, 2, 0), "t", critical=False) is not None
     quota.release(shared)
     assert quota.views()["gpuMemoryMb"].used == 0

@@ -141,6 +141,16 @@ class Admission:
             self.credit.charge(run.grant.cores / 1e6 * ran_s)
             self.credit.running += 1
 
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold. Jobs that share already go on to; those of a level that did not begin to."""
+        self._config = config
+        self.credit.reconfigure(config)
+        self._fair = [
+            (found or FairShares()) if discipline.shared and config.fair_shares else None
+            for discipline, found in zip(self._disciplines, self._fair, strict=True)
+        ]
+        self.changed()
+
     def has_feedback(self, level: int) -> bool:
         return self._disciplines[level].ages
 

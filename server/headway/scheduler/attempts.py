@@ -41,6 +41,10 @@ class Attempts:
         self._budgets: dict[str, RetryBudget] = {}
         self._breakers: dict[str, Breaker] = {}
 
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold. Budgets and breakers of dependencies that are known keep theirs."""
+        self._config = config
+
     def could_retry(self, record: TaskRecord, failure: Failure) -> bool:
         """Return whether the number of retries allows one more, whatever a budget says."""
         return may_retry(failure, record.attempt, record.task.retry, self._config.retries[record.priority])

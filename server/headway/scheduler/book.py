@@ -36,6 +36,10 @@ class JobBook:
         self._next_job = 0
         self._next_task = 0
 
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold."""
+        self._config = config
+
     def find(self, job_id: str) -> JobRecord | None:
         """Return a job in flight, or one that is remembered."""
         return self.active.get(job_id) or self._ended.get(job_id)

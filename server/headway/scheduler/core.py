@@ -35,6 +35,7 @@ from headway.scheduler.stimuli import (
     MachineSampled,
     PartialReported,
     PrioritySet,
+    Reconfigured,
     StepEnded,
     Submitted,
     TasksFed,
@@ -69,6 +70,7 @@ class SchedulerCore:
         id_prefix: str = "job-",
     ) -> None:
         self.config = config
+        self._machine = totals  # as the machine says, whatever the settings do
         totals = limited(config, totals)
         self.quota = Quota(totals, *reserve(config, totals))
         self.slots = Slots(tuple(slots))
@@ -81,7 +83,7 @@ class SchedulerCore:
         attempts = Attempts(config, draw)
         self.flow = Flow(config, self.admission, attempts, self.timers, self._outbox, self.jobs)
         self.jobs.flow = self.flow
-        self._totals = totals
+        self._totals, self._reserved = totals, reserve(config, totals)
         self._now_s = -math.inf
         self._claim_at_s = math.inf
         self._memory_pressed = False
@@ -143,7 +145,14 @@ class SchedulerCore:
 
     def _steer(
         self,
-        event: JobCancelled | PrioritySet | LevelsPaused | LevelsResumed | JobPaused | JobResumed | TotalKnown,
+        event: JobCancelled
+        | PrioritySet
+        | LevelsPaused
+        | LevelsResumed
+        | JobPaused
+        | JobResumed
+        | TotalKnown
+        | Reconfigured,
         now_s: float,
     ) -> None:
         """Take somebody's word about jobs and levels."""
@@ -166,6 +175,8 @@ class SchedulerCore:
                 self.jobs.resume(event.job_id, now_s)
             case TotalKnown():
                 self.jobs.expect(event.job_id, event.total)
+            case Reconfigured():
+                self._reconfigure(event.config, now_s)
             case _:
                 assert_never(event)
 
@@ -230,7 +241,27 @@ class SchedulerCore:
 
     def _sampled(self, report: MachineReport, now_s: float) -> None:
         before = self.pause_reason
-        pressure, config = report.pressure, self.config
+        self._press(report.pressure)
+        self.quota.others_hold(report.gpu_free_mb)
+        self._machine = report.totals
+        self._resize(now_s)
+        self._tell_pause(before, now_s)
+
+    def _reconfigure(self, config: SchedulerConfig, now_s: float) -> None:
+        """Let other numbers hold; what runs goes on, and what waits is judged by them at once."""
+        before = self.pause_reason
+        self.config = config
+        self.admission.reconfigure(config)
+        self.book.reconfigure(config)
+        self.jobs.reconfigure(config)
+        self.flow.reconfigure(config)
+        self._press(self.pressure)
+        self._resize(now_s)
+        self._tell_pause(before, now_s)
+
+    def _press(self, pressure: Pressure) -> None:
+        """Judge how hard the machine is used."""
+        config = self.config
         self.pressure = pressure
         self._memory_pressed = hysteresis(self._memory_pressed, pressure.memory, config.memory_low, config.memory_high)
         self._cpu_pressed = hysteresis(self._cpu_pressed, pressure.foreign_cpu, config.cpu_low, config.cpu_high)
@@ -246,13 +277,18 @@ class SchedulerCore:
             admission.on_battery = pressure.on_battery
             admission.changed()
             self._claim_at_s = math.inf
-        self.quota.others_hold(report.gpu_free_mb)
-        totals = limited(config, report.totals)
-        if totals != self._totals:
-            self._totals = totals
-            self.quota.resize(totals)
-            admission.changed()
+
+    def _resize(self, now_s: float) -> None:
+        """Take over what there is, by the machine's word and the settings'; what no longer fits at all, ends."""
+        totals = limited(self.config, self._machine)
+        reserved = reserve(self.config, totals)
+        if totals != self._totals or reserved != self._reserved:
+            self._totals, self._reserved = totals, reserved
+            self.quota.resize(totals, *reserved)
+            self.admission.changed()
             self.jobs.end_impossible(now_s)
+
+    def _tell_pause(self, before: str | None, now_s: float) -> None:
         if self._outbox.observed and self.pause_reason != before:
             self._outbox.publish(PausedChanged(at_s=now_s, priorities=self.paused, reason=self.pause_reason))
 

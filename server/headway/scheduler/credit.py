@@ -13,13 +13,17 @@ class BatchCredit:
     __slots__ = ("_at_s", "_cap", "_due", "_share", "_waits", "running", "saved_s")
 
     def __init__(self, config: SchedulerConfig) -> None:
-        self._share = config.batch_share
-        self._cap = config.batch_credit_cap_s
-        self._due = config.batch_due_s
+        self.reconfigure(config)
         self._waits = False
         self._at_s = 0.0
         self.saved_s = 0.0
         self.running = 0  # runs whose cost is not known yet: one claim at a time
+
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold; what is saved stays."""
+        self._share = config.batch_share
+        self._cap = config.batch_credit_cap_s
+        self._due = config.batch_due_s
 
     def update(self, now_s: float, waits: bool) -> None:
         """Accrue up to now, and note whether BATCH waits from now on."""

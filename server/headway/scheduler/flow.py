@@ -54,6 +54,13 @@ class Flow:
         self._listener = listener
         self._next_run_id = 0
 
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold, for each run from its next step on."""
+        self._config = config
+        self.limits.reconfigure(config)
+        self.overload.reconfigure(config)
+        self._attempts.reconfigure(config)
+
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
     def add(self, record: TaskRecord) -> None:

@@ -57,6 +57,10 @@ class Jobs:
         for record in tuple(self.book.active.values()):
             self.cancel(record, Failure(kind=ErrorKind.CANCELLED, message=reason), now_s)
 
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold."""
+        self._config = config
+
     # ---- jobs come --------------------------------------------------------------------------------------------------
 
     def submit(self, event: Submitted, now_s: float) -> None:

@@ -47,6 +47,10 @@ class Limits:
         self._outbox = outbox
         self._endings = endings
 
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold."""
+        self._config = config
+
     def arm(self, run: Run) -> None:
         """Set the timer of a run to the limit that it reaches first."""
         record = run.record

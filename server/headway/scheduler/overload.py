@@ -38,6 +38,10 @@ class Overload:
         self._late_since_s: float | None = None  # whoever came first has been late ever since
         self.sheds = False
 
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold."""
+        self._config = config
+
     def ran(self, ran_s: float) -> None:
         """Learn from a HIGH task that has completed how long one takes."""
         error_s = ran_s - self._mean_s

@@ -144,19 +144,19 @@ class Quota:
     """
 
     def __init__(self, totals: Totals, reserved_cpu_cores: float = 0.0, reserved_memory_mb: float = 0.0) -> None:
-        self._reserved_cores = round(reserved_cpu_cores * _CORE)
-        self._reserved_memory = round(reserved_memory_mb * _MB)
         self.used_cores = 0
         self.used_memory = 0
         self._ordinary_cores = 0
         self._ordinary_memory = 0
         self._devices: list[_Device] = []
         self.version = 0
-        self.resize(totals)
+        self.resize(totals, reserved_cpu_cores, reserved_memory_mb)
 
-    def resize(self, totals: Totals) -> None:
-        """Take over new totals; what is held stays held, devices that are gone are not given out again."""
+    def resize(self, totals: Totals, reserved_cpu_cores: float, reserved_memory_mb: float) -> None:
+        """Take over new totals and reserves; what is held stays held, devices that are gone are not given out again."""
         self.version += 1
+        self._reserved_cores = round(reserved_cpu_cores * _CORE)
+        self._reserved_memory = round(reserved_memory_mb * _MB)
         self._total_cores = round(totals.cpu_cores * _CORE)
         self._total_memory = round(totals.memory_mb * _MB)
         self._room_cores = max(0, self._total_cores - self._reserved_cores)

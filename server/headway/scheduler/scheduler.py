@@ -48,6 +48,7 @@ from headway.scheduler.stimuli import (
     LevelsPaused,
     LevelsResumed,
     PrioritySet,
+    Reconfigured,
     Submitted,
     TotalKnown,
 )
@@ -347,6 +348,14 @@ class Scheduler:
             return False
         self._engine.handle(JobResumed(job_id))
         return True
+
+    def reconfigure(self, config: SchedulerConfig) -> None:
+        """Let other numbers hold from now on: totals, marks, shares, waits, retries. What runs goes on.
+
+        A task that asks for more than there is from now on fails. `watch` and `stall_report_s` count at the start only.
+        """
+        self.config = config
+        self._engine.handle(Reconfigured(config))
 
     # ---- looking ----------------------------------------------------------------------------------------------------
 

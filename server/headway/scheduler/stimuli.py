@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.eventclass import message
 from headway.scheduler.executors.base import MachineReport, StepResult, StepRun
 from headway.scheduler.model import Event, Failure, Job, JobOutcome, Priority, Task
@@ -122,6 +123,13 @@ class MachineSampled:
 
 
 @dataclass(frozen=True, slots=True)
+class Reconfigured:
+    """Other numbers hold from now on."""
+
+    config: SchedulerConfig
+
+
+@dataclass(frozen=True, slots=True)
 class TimePassed:
     """The instant of `SchedulerCore.next_wake_at_s` has come.
 
@@ -153,6 +161,7 @@ Input: TypeAlias = (
     | TasksFed
     | FallbackGiven
     | MachineSampled
+    | Reconfigured
     | TimePassed
     | TotalKnown
     | Closing

@@ -1,9 +1,10 @@
-"""From the settings to the scheduler's configuration. Pure."""
+"""The scheduler's numbers follow the settings: at the start, and whenever these change."""
 
 from __future__ import annotations
 
 from headway.scheduler import OnBattery, SchedulerConfig
-from headway.settings import SchedulerSettings
+from headway.session.ports import Room, SessionContext
+from headway.settings import SchedulerSettings, Settings
 
 
 def scheduler_config(settings: SchedulerSettings) -> SchedulerConfig:
@@ -17,3 +18,15 @@ def scheduler_config(settings: SchedulerSettings) -> SchedulerConfig:
         memory_high=settings.memory_high_percent / 100,
         memory_low=settings.memory_low_percent / 100,
     )
+
+
+class Limits(Room):
+    """Tells the scheduler when its settings are other ones."""
+
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
+
+    def settings_changed(self, previous: Settings) -> None:
+        settings = self._context.settings.scheduler
+        if settings != previous.scheduler:
+            self._context.scheduler.reconfigure(scheduler_config(settings))

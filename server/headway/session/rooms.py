@@ -8,6 +8,7 @@ from headway.engines.mirror import Encoding
 from headway.session.completing import Completing
 from headway.session.diagnosing import Diagnosing
 from headway.session.indexing import Indexing
+from headway.session.limits import Limits
 from headway.session.navigating import Navigating
 from headway.session.python_engine import PythonEngine
 from headway.session.searching import Searching
@@ -37,7 +38,7 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     indexing = Indexing(session)
     navigating = Navigating(session, engine, lambda: indexing.view)
     completing = Completing(session, engine.ty, lambda: indexing.view)
-    session.rooms += [engine, completing, diagnosing, navigating, testing, indexing]
+    session.rooms += [Limits(session), engine, completing, diagnosing, navigating, testing, indexing]
     session.index_info = indexing.stats
     session.job_sources["index"] = indexing
     session.job_sources["analysis"] = diagnosing
