@@ -205,18 +205,13 @@ async def test_what_is_shown_can_be_resolved_while_it_is_remembered(office: Open
         desk = Desk(place)
         await desk.ready()
         found = await desk.complete("a.py", "def documented():\n    '''What it does.'''\n\n\ndocumente$0")
-        # The engine's answer may come after the list; then it is there for the second look.
-        word = desk.completing.word(place.uri("a.py"))
-        assert word is not None
-        assert word.reply is not None
-        await word.reply
-        resolved = desk.completing.resolve(found.list_id, labels(found).index("documented"))
+        resolved = await desk.completing.resolve(found.list_id, labels(found).index("documented"))
         assert resolved is not None
         assert resolved.documentation == "What it does."
-        assert desk.completing.resolve(found.list_id, 5000) is None
+        assert await desk.completing.resolve(found.list_id, 5000) is None
         for _ in range(20):
             await desk.complete("a.py", "documented = 1\ndocumente$0")
-        assert desk.completing.resolve(found.list_id, 0) is None
+        assert await desk.completing.resolve(found.list_id, 0) is None
 
 
 @pytest.mark.asyncio
@@ -253,7 +248,7 @@ async def test_a_name_of_another_module_comes_with_its_import(office: OpenOffice
         found = await desk.complete("a.py", "import os\n\nCircle$0")
         assert labels(found) == ["CircleShape"]
         assert found.items[0].import_from == "shapes"
-        resolved = desk.completing.resolve(found.list_id, 0)
+        resolved = await desk.completing.resolve(found.list_id, 0)
         assert resolved is not None
         assert resolved.edits == ((Range(Position(1, 0), Position(1, 0)), "from shapes import CircleShape\n"),)
         assert "CircleShape" not in labels(await desk.complete("a.py", "import os\n\nos.Circle$0"))

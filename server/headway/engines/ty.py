@@ -15,6 +15,7 @@ import msgspec
 
 from headway.engines.client import LspClient, Reply
 from headway.engines.errors import EngineUnavailableError
+from headway.engines.markup import ALL_MARKDOWN, Markup
 from headway.engines.mirror import LONGEST_TEXT, Encoding, own_position, wire_position
 from headway.engines.server import LanguageServer, ServerLaunch
 from headway.scheduler.executors.children import PriorityClass
@@ -171,6 +172,7 @@ def launch(
     env: Mapping[str, str],
     python: str | None,
     encoding: Encoding = "utf-16",
+    markup: Markup = ALL_MARKDOWN,
     parallelism: int | None = None,
     priority_class: PriorityClass = PriorityClass.INTERACTIVE,
 ) -> ServerLaunch:
@@ -178,6 +180,7 @@ def launch(
 
     Args:
         python: The prefix of the environment whose packages it reads.
+        markup: What it may answer in; its answers are passed on as they are.
         parallelism: The most threads that it computes with; None means as many as there are cores.
     """
     # Much Python has no annotations: what such a function returns is inferred from its body.
@@ -200,21 +203,30 @@ def launch(
         env=variables,
         encoding=encoding,
         options=options,
-        capabilities={"textDocument": _TEXT_DOCUMENT},
+        capabilities={"textDocument": _text_document(markup)},
         priority_class=priority_class,
     )
 
 
-_TEXT_DOCUMENT: Mapping[str, Any] = {
-    "completion": {"completionItem": {"documentationFormat": ["markdown"], "tagSupport": {"valueSet": [1]}}},
-    "hover": {"contentFormat": ["markdown", "plaintext"]},
-    "signatureHelp": {
-        "signatureInformation": {
-            "documentationFormat": ["markdown", "plaintext"],
-            "parameterInformation": {"labelOffsetSupport": False},
-            "activeParameterSupport": True,
-        }
-    },
+def _text_document(markup: Markup) -> dict[str, Any]:
+    def formats(markdown: bool) -> list[str]:
+        return ["markdown", "plaintext"] if markdown else ["plaintext"]
+
+    signature = {
+        "documentationFormat": formats(markup.signatures),
+        "parameterInformation": {"labelOffsetSupport": False},
+        "activeParameterSupport": True,
+    }
+    item = {"documentationFormat": formats(markup.documentation), "tagSupport": {"valueSet": [1]}}
+    return {
+        "completion": {"completionItem": item},
+        "hover": {"contentFormat": formats(markup.hover)},
+        "signatureHelp": {"signatureInformation": signature},
+        **_ANSWERS,
+    }
+
+
+_ANSWERS: Mapping[str, Any] = {
     "definition": {"linkSupport": False},
     "declaration": {"linkSupport": False},
     "typeDefinition": {"linkSupport": False},

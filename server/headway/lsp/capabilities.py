@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.engines.legend import TOKEN_MODIFIERS, TOKEN_TYPES
+from headway.engines.markup import Markup
 from headway.lsp.negotiation import Encoding, dig, negotiate
 from headway.lsp.protocol import COMMANDS, PROTOCOL_VERSION, HeadwayCapability
 
@@ -30,7 +31,7 @@ class ClientCapabilities:
     default_data: bool
     label_details: bool
     deprecated_tag: bool
-    markdown: bool
+    markup: Markup
     hierarchical_symbols: bool
     prepares_rename: bool
 
@@ -45,7 +46,6 @@ def client_capabilities(tree: object) -> ClientCapabilities:
     item = dig(completion, "completionItem")
     defaults = _texts(dig(completion, "completionList", "itemDefaults"))
     tags = dig(item, "tagSupport", "valueSet")
-    markdown = _texts(dig(tree, "textDocument", "hover", "contentFormat"))
     return ClientCapabilities(
         encoding=negotiate(dig(tree, "general", "positionEncodings")),
         progress=yes("window", "workDoneProgress"),
@@ -62,9 +62,20 @@ def client_capabilities(tree: object) -> ClientCapabilities:
         default_data="data" in defaults,
         label_details=yes("textDocument", "completion", "completionItem", "labelDetailsSupport"),
         deprecated_tag=isinstance(tags, list) and 1 in tags,
-        markdown=not markdown or "markdown" in markdown,
+        markup=_markup(tree),
         hierarchical_symbols=yes("textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport"),
         prepares_rename=yes("textDocument", "rename", "prepareSupport"),
+    )
+
+
+def _markup(tree: object) -> Markup:
+    hover = _texts(dig(tree, "textDocument", "hover", "contentFormat"))
+    signature = dig(tree, "textDocument", "signatureHelp", "signatureInformation")
+    item = dig(tree, "textDocument", "completion", "completionItem")
+    return Markup(
+        hover=not hover or "markdown" in hover,
+        signatures="markdown" in _texts(dig(signature, "documentationFormat")),
+        documentation="markdown" in _texts(dig(item, "documentationFormat")),
     )
 
 

@@ -74,8 +74,9 @@ def resolved_item(
     if found.detail:
         made["detail"] = found.detail
     if found.documentation:
-        kind = "markdown" if capabilities.markdown else "plaintext"
-        made["documentation"] = {"kind": kind, "value": found.documentation}
+        text = found.documentation
+        # A client that names no formats may know none; a plain string is understood by all.
+        made["documentation"] = {"kind": "markdown", "value": text} if capabilities.markup.documentation else text
     if found.edits:
         made["additionalTextEdits"] = [converter.edit_out(range_, text, lines) for range_, text in found.edits]
     return made

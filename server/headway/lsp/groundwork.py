@@ -55,7 +55,7 @@ class Groundwork:
         options = session_options(params, probes=probes)
         self.session = Session(client=self.client, options=options, on_trouble=lambda: self.on_trouble())
         self.client.documents = self.session.documents
-        self.engine = PythonEngine(self.session, capabilities.encoding.value)
+        self.engine = PythonEngine(self.session, capabilities.encoding.value, capabilities.markup)
 
     async def start(self) -> None:
         """Start ty, and import most of the rest while it starts."""

@@ -65,15 +65,19 @@ class LanguageRequests:
         found = await self._rooms.completing.complete(uri, position)
         return _encoded(completion_list(found, uri, lines, self._capabilities, self._converter))
 
-    def resolve(self, params: object) -> Json:
+    def resolve(self, params: object) -> Coroutine[Any, Any, Json] | Json:
         item = dict(Arguments(params).mapping)
         match item.get("data"):
             case [int(list_id), int(index), *rest]:
-                found = self._rooms.completing.resolve(list_id, index)
-                lines = self._lines(rest[0]) if rest and isinstance(rest[0], str) else _no_lines
-                return resolved_item(item, found, lines, self._capabilities, self._converter)
+                uri = rest[0] if rest and isinstance(rest[0], str) else None
+                return self._resolve(item, list_id, index, uri)
             case _:
                 return item
+
+    async def _resolve(self, item: dict[str, Any], list_id: int, index: int, uri: str | None) -> Json:
+        found = await self._rooms.completing.resolve(list_id, index)
+        lines = _no_lines if uri is None else self._lines(uri)
+        return resolved_item(item, found, lines, self._capabilities, self._converter)
 
     def _navigate(self, method: str, params: object) -> Coroutine[Any, Any, Encoded]:
         read = Arguments(params)

@@ -110,7 +110,6 @@ _NAMES_IN = {
         "StepError",
         "SubmissionError",
         "OverloadedError",
-        "OverloadedError",
         "TaskFailedError",
         "UnknownDependencyError",
     ),

@@ -242,11 +242,42 @@ class Completing(Room):
         """Return the word of a document that was asked about last."""
         return self._current.get(identity(uri))
 
-    def resolve(self, list_id: int, index: int) -> ResolvedCandidate | None:
-        """Return what more is known of a candidate of a list that was answered lately, None where it is forgotten."""
+    async def resolve(self, list_id: int, index: int) -> ResolvedCandidate | None:
+        """Return what more is known of a candidate of a list that was answered lately, None where it is forgotten.
+
+        A list that was answered before ty could is resolved when ty has answered, as only ty knows more of its names.
+
+        Raises:
+            RequestSupersededError: a newer one took its place.
+            RequestCancelledError, RequestFailedError: see `jobs.value_of`.
+        """
         shown = self._shown.get(list_id)
         if shown is None or not 0 <= index < len(shown.items):
             return None
+        if shown.items[index].import_from is None and self._still_asked(shown):
+            await value_of(
+                self._context.scheduler.run(
+                    self._until_ty_knows,
+                    shown.word,
+                    priority=Priority.CRITICAL,
+                    name="completion details",
+                    kind=TaskKind.COROUTINE,
+                    requirement=_COST,
+                    supersede_key=("completion details", identity(shown.uri)),
+                )
+            )
+        return self._known_of(shown, index)
+
+    def _still_asked(self, shown: _Shown) -> bool:
+        word = shown.word
+        current = self._current.get(identity(shown.uri)) is word
+        return current and word.place.kind is not PlaceKind.IMPORT_WORD and word.engine_source() is None
+
+    async def _until_ty_knows(self, word: TypedWord) -> None:
+        hard_s = self._context.settings.completion.hard_deadline_ms / 1000
+        await self._wait(word, asyncio.get_running_loop().time() + hard_s)
+
+    def _known_of(self, shown: _Shown, index: int) -> ResolvedCandidate:
         candidate = shown.items[index]
         item = None
         if candidate.import_from is None:

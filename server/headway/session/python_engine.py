@@ -20,6 +20,7 @@ from headway.engines.environment import (
     workspace_environment,
 )
 from headway.engines.keeping import ServerKeeper
+from headway.engines.markup import ALL_MARKDOWN, Markup
 from headway.engines.mirror import Encoding
 from headway.engines.server import ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, clean_environment
@@ -38,11 +39,13 @@ class PythonEngine(Room):
 
     Args:
         encoding: How the client counts columns; ty is asked to do the same, so that its answers can be passed on.
+        markup: Where the client shows Markdown, for the same reason.
     """
 
-    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16") -> None:
+    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16", markup: Markup = ALL_MARKDOWN) -> None:
         self._context = context
         self._encoding = encoding
+        self._markup = markup
         self._seen: set[str] = set()
         self.ty = ty.TyEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
         self.searcher = ty.TyEngine(
@@ -129,6 +132,7 @@ class PythonEngine(Room):
             env=clean_environment(),
             python=prefix,
             encoding=self._encoding,
+            markup=self._markup,
             parallelism=max(1, (os.cpu_count() or 2) - 1),
             priority_class=priority_class,
         )
