@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import assert_never
+from typing import Final, assert_never
 
 from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Attempts
@@ -45,6 +45,8 @@ from headway.scheduler.stimuli import (
 )
 from headway.scheduler.strategies import DEFAULT, Strategy
 from headway.scheduler.timeouts import Timers
+
+_HIGH: Final = Priority.HIGH
 
 
 class SchedulerCore:
@@ -112,7 +114,8 @@ class SchedulerCore:
         else:
             self._take(event, now_s)
         admission = self.admission
-        if admission.attention or now_s >= admission.keep_at_s:
+        # A waiting HIGH task can become late by the mere passing of time.
+        if admission.attention or now_s >= admission.keep_at_s or admission.waiting[_HIGH] or self.flow.overload.sheds:
             self.flow.dispatch(now_s)
         if admission.pressed is not None:
             self._note_claim()

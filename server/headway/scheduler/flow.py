@@ -102,9 +102,9 @@ class Flow:
     def dispatch(self, now_s: float) -> None:
         """Start whatever may start now."""
         admission = self._admission
+        if admission.waiting[Priority.HIGH] or self.overload.sheds:
+            self.overload.relieve(now_s)
         while admission.attention or now_s >= admission.keep_at_s:
-            if admission.waiting[Priority.HIGH] or self.overload.sheds:
-                self.overload.relieve(now_s)
             starts = admission.admit(now_s)
             if not starts:
                 return
