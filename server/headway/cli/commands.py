@@ -103,7 +103,14 @@ def _serve(options: argparse.Namespace) -> int:
         pump = logs.start(level=level, log_file=log_file)
     else:
         pump = logs.start(level=level, log_file=log_file)
-        streams = tcp_streams(*options.tcp)
+        try:
+            streams = tcp_streams(*options.tcp)
+        except OSError as error:
+            host, port = options.tcp
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            sys.stderr.write(f"headway: cannot wait on {host}:{port}: {reason}. Take 127.0.0.1:0 for a free port.\n")
+            pump.close()
+            return 2
     from headway.lsp.server import serve
 
     code = asyncio.run(serve(streams, probes=options.enable_probes, log_level_is_set=said_level is not None))

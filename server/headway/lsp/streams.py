@@ -38,11 +38,16 @@ def stdio_streams() -> Streams:
 
 
 def tcp_streams(host: str, port: int) -> Streams:
-    """Wait for one client on a loopback address; says on standard error where, as `port` may be 0."""
+    """Wait for one client on a loopback address; says on standard error where, as `port` may be 0.
+
+    Raises:
+        OSError: the port is taken, or the machine has no such address.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family, backlog=1) as listener:
         address = listener.getsockname()
-        sys.stderr.write(f"headway: waiting for a client on {address[0]}:{address[1]}\n")
+        shown = f"[{address[0]}]" if family == socket.AF_INET6 else address[0]
+        sys.stderr.write(f"headway: waiting for a client on {shown}:{address[1]}\n")
         sys.stderr.flush()
         client, _ = listener.accept()
     with contextlib.suppress(OSError):
