@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.scheduler.config import SchedulerConfig
-from headway.scheduler.core import hysteresis, reserve
+from headway.scheduler.core import reserve
 from headway.scheduler.credit import BatchCredit
 from headway.scheduler.errors import CycleError, QueueFullError, StepError
 from headway.scheduler.executors.base import Gpu, StepContextData, StepRun, Totals, priority_of, role_of
@@ -30,6 +30,7 @@ from headway.scheduler.model import (
 from headway.scheduler.queues import Entry, LevelQueue
 from headway.scheduler.resources import CPU, GPU_MEMORY, GPUS, MEMORY, Quota, Shape, Shapes, Slots
 from headway.scheduler.retry import Breaker, RetryBudget, backoff_s, classify, delay_s, kind_of, may_retry
+from headway.scheduler.standback import hysteresis
 from headway.scheduler.strategies import BEHIND_HIGH, DEFAULT, FairShares, risen_rank
 from headway.scheduler.timeouts import Limit, Timers, next_due
 from tests.scheduler.world import task

@@ -155,8 +155,6 @@ def test_shares_and_promises_hold_too() -> None:
     core = world.core
     assert core.admission.credit.due_at_s() == math.inf
     assert core.admission._fair == [None] * 5
-    change(world, fair_shares=True)
-    assert [found is not None for found in core.admission._fair] == [False, False, False, True, True]
 
 
 def test_the_public_face(run_virtual: Callable[[Coroutine[Any, Any, None]], None]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headway.scheduler.config import OnBattery, RetryDefaults, SchedulerConfig
+from headway.scheduler.executors.base import Totals
 from headway.scheduler.model import ErrorKind, Priority, Requirement, RetryPolicy, TaskState, TimeoutPolicy
 from headway.scheduler.strategies import DEFAULT, FIFO, PRIORITY, Strategy
 from tests.scheduler.world import Work, World, job, steps, task
@@ -90,6 +91,15 @@ def waiting_work_rises(world: World) -> bool:
     return low in world.outcomes
 
 
+def served_work_does_not_rise(world: World) -> bool:
+    """The tail of a long BATCH job that is being worked off does not go before a LOW task that has just come."""
+    world.submit(job(*(task(f"b{n}", 0.2, cores=ROOM) for n in range(200)), priority=Priority.BATCH))
+    world.pass_s(20.0)
+    low = world.run("low", priority=Priority.LOW, requirement=BIG)
+    world.pass_s(1.0)
+    return low in world.outcomes
+
+
 def large_work_finds_room(world: World) -> bool:
     """Small tasks that fill each gap do not keep a large, more important one out."""
     cores = ROOM / 5
@@ -141,6 +151,28 @@ def background_holds_for_critical(world: World) -> bool:
     world.submit(job(*(task(f"c{n}", 1.0, cores=1.0) for n in range(8)), priority=Priority.CRITICAL))
     world.run("batch", priority=Priority.BATCH, requirement=Requirement(cpu_cores=0.0, memory_mb=1))
     return "batch" not in world.order
+
+
+def background_holds_while_critical_is_served(world: World) -> bool:
+    """What comes for the background while a key is answered waits for that, but not for what answers for ever."""
+    world.run("quick", Work(lasts_s=0.03), priority=Priority.CRITICAL)
+    world.run("batch", priority=Priority.BATCH)
+    held = "batch" not in world.order
+    world.pass_s(0.031)
+    held = held and "batch" in world.order
+    world.run("slow", Work(lasts_s=5.0), priority=Priority.CRITICAL)
+    world.run("low", priority=Priority.LOW)
+    held = held and "low" not in world.order
+    world.pass_s(0.11)
+    return held and "low" in world.order
+
+
+def background_is_asked_to_hurry(world: World) -> bool:
+    """Who holds what a HIGH task lacks is told, once; who holds nothing of it only wastes a word."""
+    world.run("batch", Work(lasts_s=5.0), priority=Priority.BATCH, requirement=BIG)
+    for n in range(3):
+        world.run(f"high{n}", priority=Priority.HIGH, requirement=BIG)
+    return len(world.preempted) == 1
 
 
 def pressure_holds_background(world: World) -> bool:
@@ -220,11 +252,14 @@ MECHANISMS = [
     Mechanism(late_work_makes_room, with_config(shed_after_s=math.inf)),
     Mechanism(batch_takes_no_whole_place, with_config(squeeze_batch=False)),
     Mechanism(waiting_work_rises, with_config(rise_after_s=math.inf)),
+    Mechanism(served_work_does_not_rise, with_config(rise_by_job=False)),
     Mechanism(large_work_finds_room, with_config(reserve_after_s=math.inf)),
     Mechanism(urgent_work_preempts, with_config(preempt=False)),
     Mechanism(hogs_sink, with_config(sink_after_quanta=10**9, quanta_s=(math.inf,) * 5)),
     Mechanism(jobs_share_fairly, with_config(fair_shares=False)),
     Mechanism(background_holds_for_critical, with_config(hold_background_for_critical=False)),
+    Mechanism(background_holds_while_critical_is_served, with_config(hold_for_served_s=0.0)),
+    Mechanism(background_is_asked_to_hurry, with_config(preempt=False)),
     Mechanism(pressure_holds_background, with_config(cpu_high=2.0, cpu_low=2.0)),
     Mechanism(battery_pauses, with_config(on_battery=OnBattery.IGNORE), with_config(on_battery=OnBattery.PAUSE)),
     Mechanism(
@@ -271,6 +306,44 @@ def test_background_keeps_a_share_under_foreign_load(priority: Priority) -> None
         world.run(f"b{n}", Work(lasts_s=0.05), priority=priority, requirement=Requirement(cpu_cores=1.0))
     world.pass_s(20)
     assert 0.04 * 20 <= len(world.order) * 0.05 <= 0.12 * 20
+
+
+def test_background_takes_what_foreign_programs_leave() -> None:
+    """Half of a core of eight is idle: it is used, not held back for those who do not want it."""
+    world = World(config=CONFIG, totals=Totals(cpu_cores=8, memory_mb=8000))
+    world.press(cpu=0.94, foreign_cpu=0.94)
+    for n in range(400):
+        world.run(f"b{n}", Work(lasts_s=0.05), priority=Priority.BATCH, requirement=Requirement(cpu_cores=1.0))
+    world.pass_s(20)
+    assert len(world.order) * 0.05 == pytest.approx(0.48 * 20, rel=0.1)
+    world.press(cpu=1.0, foreign_cpu=1.0)
+    before = len(world.order)
+    world.pass_s(20)
+    assert (len(world.order) - before) * 0.05 == pytest.approx(0.07 * 20, rel=0.5)
+
+
+@pytest.mark.parametrize(("cpu_s", "most"), [(0.01, 500), (None, 60), (0.05, 60)])
+def test_under_foreign_load_a_claim_is_charged_what_it_computed(cpu_s: float | None, most: int) -> None:
+    """A step that the system let compute for a fifth of its time has used up a fifth of a claim."""
+    world = World(config=CONFIG)
+    world.press(cpu=1.0, foreign_cpu=1.0)
+    for n in range(500):
+        work = Work(lasts_s=0.05, cpu_s=cpu_s)
+        world.run(f"b{n}", work, priority=Priority.BATCH, requirement=Requirement(cpu_cores=1.0))
+    world.pass_s(20)
+    used_s = len(world.order) * (0.05 if cpu_s is None else cpu_s)
+    assert used_s == pytest.approx(0.07 * 20, rel=0.25)
+    assert len(world.order) <= most
+
+
+def test_where_the_quota_is_full_a_claim_is_charged_the_place_it_held() -> None:
+    """However little it computes: for so long nobody else could have the place."""
+    world = World(config=CONFIG)
+    for n in range(200):
+        work = Work(lasts_s=0.05, cpu_s=0.001)
+        world.run(f"b{n}", work, priority=Priority.BATCH, requirement=Requirement(cpu_cores=1.0))
+    pour(world, "s", Priority.HIGH, 0.1, 20.0)
+    assert sum(name.startswith("b") for name in world.order) * 0.05 <= 0.12 * 20
 
 
 def test_memory_pressure_leaves_no_share() -> None:

@@ -216,6 +216,8 @@ def test_a_long_wait_is_said_unless_a_person_asked_for_it(reason: str | None, sa
     ("usage", "metric"),
     [
         (Usage(cpu=0.85), "machine.cpu"),
+        (Usage(cpu=0.99, foreign_cpu=0.85), "machine.cpu"),
+        (Usage(cpu=0.99, foreign_cpu=0.2), None),  # it is our own work
         (Usage(memory=0.9), "machine.memory"),
         (Usage(gpu=0.95), "machine.gpu"),
         (Usage(cpu=0.8, memory=0.85, gpu=0.9), None),

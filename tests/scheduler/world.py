@@ -61,6 +61,7 @@ class Work:
     stubborn_s: float = 0.0
     partial: Any = None
     retry_after_s: float | None = None
+    cpu_s: float | None = None
 
     def __call__(self) -> None:
         raise AssertionError("the core never calls anything")
@@ -248,7 +249,9 @@ class World:
             result = StepResult(error=error, started_at_s=self.now_s, ran_s=work.lasts_s, slot="world")
         else:
             value = run.context.results if work.value is RESULTS else work.value
-            result = StepResult(value=value, started_at_s=self.now_s, ran_s=work.lasts_s, slot="world")
+            result = StepResult(
+                value=value, started_at_s=self.now_s, ran_s=work.lasts_s, cpu_s=work.cpu_s, slot="world"
+            )
         heapq.heappush(self._ends, (self.now_s + work.lasts_s, next(self._counter), run.run_id, result))
 
     def _cancel(self, run_id: int, grace_s: float) -> None:

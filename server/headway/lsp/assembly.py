@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Mapping
+from typing import TextIO
 
 from headway.lsp import logs
 from headway.lsp.capabilities import ClientCapabilities
@@ -32,6 +34,8 @@ from headway.settings import Settings
 _SHOWN_TYPES = frozenset({"index", "analysis", "tests"})
 _COUNTED_TYPES = frozenset({"index"})
 _CLOSE_S = 2.0
+# Names a file that what work comes is written to, for `python -m headway.scheduler.simulator --recorded`.
+_RECORDING = "HEADWAY_RECORD_WORK"
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +54,7 @@ class Assembly:
     ) -> None:
         converter = groundwork.converter
         self._tasks = tasks
+        self._recording: TextIO | None = None
         self._capabilities = capabilities
         self._client = groundwork.client
         self._session = groundwork.session
@@ -92,6 +97,10 @@ class Assembly:
     async def start(self) -> None:
         """Requests can be served from here on."""
         await self._scheduler.start()
+        if path := os.environ.get(_RECORDING):
+            self._recording = _recording(path)
+            if self._recording is not None:
+                self._scheduler.record(self._recording.write)
 
     def client_is_ready(self) -> None:
         """`initialized` came: the client may be told and asked things, and background work may begin."""
@@ -128,6 +137,8 @@ class Assembly:
                 await self._scheduler.close(grace_s=0.5)
         except TimeoutError:
             _log.warning("the session did not end within %g s; what is left is killed", _CLOSE_S)
+        if self._recording is not None:
+            self._recording.close()
 
     def _history_problem(self, problem: HistoryProblem) -> None:
         # It costs the past, not the present: worth a word, but the server is not degraded by it.
@@ -145,6 +156,14 @@ class Assembly:
 
     def _progress_cancelled(self, params: object) -> None:
         self._progress.cancel(params.get("token") if isinstance(params, Mapping) else None)
+
+
+def _recording(path: str) -> TextIO | None:
+    try:
+        return open(path, "w", encoding="utf-8", buffering=1 << 16)
+    except OSError as error:
+        _log.warning("the work is not recorded (%s): %s", _RECORDING, error)
+        return None
 
 
 class _LogLevel(Room):

@@ -10,15 +10,17 @@ import heapq
 import math
 from typing import Final, TypeAlias
 
-from headway.scheduler.config import OnBattery, SchedulerConfig
+from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.credit import BatchCredit
 from headway.scheduler.model import Priority
 from headway.scheduler.queues import Entry, LevelQueue, Line
 from headway.scheduler.records import Run, TaskRecord
-from headway.scheduler.resources import GPU_MEMORY, GPUS, SLOT, Grant, Quota, Shape, Slots
+from headway.scheduler.resources import SLOT, Grant, Quota, Shape, Slots
+from headway.scheduler.standback import Standback
 from headway.scheduler.strategies import Discipline, FairShares, Strategy, risen_rank
 
 _CRITICAL: Final = Priority.CRITICAL
+_HIGH: Final = Priority.HIGH
 _LOW: Final = Priority.LOW
 _BATCH: Final = Priority.BATCH
 # Between CRITICAL and HIGH: where BATCH stands when its share is due.
@@ -46,10 +48,7 @@ class Admission:
         self.quota = quota
         self.slots = slots
         self.paused = [False] * len(Priority)
-        self.pressed: str | None = None  # "cpu" or "memory" while background work is held back
-        self.gpu_pressed = False
-        self.on_battery = False
-        self.background_running = 0
+        self.standback = Standback(config)
         self.credit = BatchCredit(config)
         self._config = config
         self._disciplines = strategy.disciplines
@@ -59,7 +58,7 @@ class Admission:
         self._all = False  # everything has to be looked at anew
         self._fresh: list[Entry[TaskRecord]] = []
         self._kept: list[tuple[tuple[float, float, int], int]] = []  # room that is kept, and by whose rank
-        self._critical_waits = False
+        self.urgent_waits = False  # a CRITICAL or HIGH task was looked at and lacks something
 
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
@@ -102,7 +101,7 @@ class Admission:
         record.entry = None
         self.queue.remove(entry)
         self._count(entry.line.key[0], -1, now_s)
-        if self._kept or self._critical_waits:
+        if self._kept or self.standback.critical_waits:
             self._all = self.attention = True  # the room may have been kept for it
         return True
 
@@ -126,9 +125,11 @@ class Admission:
         self.slots.release(run.pool)
         self._all = self.attention = True
         if grant.best_effort:
-            self.background_running -= 1
+            self.standback.background_runs -= 1
+        elif grant.critical:
+            self.standback.critical_runs -= 1
         if run.by_credit:
-            self.credit.charge(grant.cores / 1e6 * ran_s)
+            self._charge(run, grant, ran_s)
 
     def force_release(self, run: Run) -> None:
         """Take back the room, but not the slot, of a run that will not end."""
@@ -138,17 +139,25 @@ class Admission:
     def recharge(self, run: Run, ran_s: float) -> None:
         """Charge BATCH's share for a step that ended, while its task goes on to the next."""
         if run.grant is not None:
-            self.credit.charge(run.grant.cores / 1e6 * ran_s)
+            self._charge(run, run.grant, ran_s)
             self.credit.running += 1
 
+    def _charge(self, run: Run, grant: Grant, ran_s: float) -> None:
+        """Charge what a step on BATCH's own share took from others.
+
+        Where the quota is full that is a place, for as long as it was held. Where foreign load holds background work
+        back, the place was free, and all that it took is the CPU time that the system let it have.
+        """
+        held_s = grant.cores / 1e6 * ran_s
+        self.credit.charge(held_s if run.cpu_s is None or self.standback.pressed != "cpu" else run.cpu_s)
+
     def reconfigure(self, config: SchedulerConfig) -> None:
-        """Let other numbers hold. Jobs that share already go on to; those of a level that did not begin to."""
+        """Let other numbers hold. Fair shares that were given up do not come back."""
         self._config = config
         self.credit.reconfigure(config)
-        self._fair = [
-            (found or FairShares()) if discipline.shared and config.fair_shares else None
-            for discipline, found in zip(self._disciplines, self._fair, strict=True)
-        ]
+        self.standback.reconfigure(config)
+        if not config.fair_shares:
+            self._fair = [None] * len(self._fair)
         self.changed()
 
     def has_feedback(self, level: int) -> bool:
@@ -166,14 +175,14 @@ class Admission:
         if self.paused[priority]:
             return None
         discipline = self._disciplines[priority]
-        if discipline.best_effort and self._held(record, False):
+        if discipline.best_effort and self.standback.holds(record, False, now_s):
             return None
         guaranteed = discipline.guaranteed
         if (record.pool >= 0 and not self.slots.free(record.pool)) or self.quota.lacking(record.shape, guaranteed):
             return None
         if record.order is None:
             record.order = self.queue.new_order()
-        return self._give(record, discipline)
+        return self._give(record, discipline, record.shape, now_s)
 
     def admit(self, now_s: float) -> list[Start]:
         """Take those that may start now out of the queue, most urgent first, and give them their room."""
@@ -186,7 +195,7 @@ class Admission:
         if self._all or now_s >= self.keep_at_s or (fresh and self._due(now_s)):
             self._begin_whole()
             lines = queue.lines()
-            if len(lines) == 1 and self.pressed is None and lines[0].key[0] is not _BATCH:
+            if len(lines) == 1 and self.standback.pressed is None and lines[0].key[0] is not _BATCH:
                 return self._pass_line(lines[0], now_s)
             return self._pass(lines, now_s, whole=True)
         if not fresh:
@@ -197,8 +206,9 @@ class Admission:
         return self._pass(list(heads.values()), now_s, whole=False) if heads else []
 
     def wake_at_s(self) -> float:
-        """Return when time alone lets something start: BATCH work that is held back but has a claim."""
-        return self.credit.due_at_s() if self.pressed == "cpu" else math.inf
+        """Return when time alone lets something start: what is held back for a while, or BATCH work with a claim."""
+        due_at_s = self.credit.due_at_s() if self.standback.pressed == "cpu" else math.inf
+        return min(due_at_s, self.standback.until_s) if self.standback.waits else due_at_s
 
     def must_yield(self, record: TaskRecord, run: Run, spent: bool) -> bool:
         """Return whether a task gives its place up at a step boundary.
@@ -211,7 +221,7 @@ class Admission:
         priority = record.priority
         if self.paused[priority]:
             return True
-        if self._disciplines[priority].best_effort and self._held(record, False, running=True):
+        if self._disciplines[priority].best_effort and self.standback.holds(record, False, None):
             return True
         if not self._config.preempt or not self.queue.size or self._disciplines[priority].guaranteed:
             return False
@@ -226,7 +236,7 @@ class Admission:
 
     def _begin_whole(self) -> None:
         self._all = False
-        self._critical_waits = False
+        self.standback.critical_waits = self.standback.waits = False
         self._fresh.clear()
         self.keep_at_s = math.inf
         if self._kept:
@@ -243,14 +253,14 @@ class Admission:
         quota, slots = self.quota, self.slots
         while (entry := line.head()) is not None:
             record = entry.item
-            if discipline.best_effort and self._held(record, False):
+            if discipline.best_effort and self.standback.holds(record, False, now_s):
                 break
             lack = quota.lacking(record.shape, guaranteed)
             if lack or not slots.free(pool):
                 self._keep(entry, (discipline.rank, entry.tag, entry.order), lack, False, now_s)
                 break
             self._take(entry, now_s)
-            starts.append((record, self._give(record, discipline), False))
+            starts.append((record, self._give(record, discipline, record.shape, now_s), False))
         return starts
 
     def _pass(self, lines: list[Line[TaskRecord]], now_s: float, *, whole: bool) -> list[Start]:
@@ -275,7 +285,7 @@ class Admission:
             line = entry.line
             priority, pool = line.key[0], line.key[1]
             discipline = self._disciplines[priority]
-            if discipline.best_effort and self._held(record, by_credit):
+            if discipline.best_effort and self.standback.holds(record, by_credit, now_s):
                 continue
             shape = record.shape
             if by_credit and self._config.squeeze_batch:
@@ -293,7 +303,7 @@ class Admission:
                 due = False
             if not lack and (discipline.guaranteed or not kept_mask & shape.uses):
                 self._take(entry, now_s)
-                starts.append((record, self._give(record, discipline, shape), by_credit))
+                starts.append((record, self._give(record, discipline, shape, now_s), by_credit))
                 if by_credit:
                     self.credit.running += 1
                 if (following := line.head()) is not None:
@@ -308,7 +318,9 @@ class Admission:
         """Keep room for a task that is blocked, if it has a claim to it by now; return in which dimensions."""
         priority = entry.line.key[0]
         if priority is _CRITICAL:
-            self._critical_waits = True
+            self.standback.critical_waits = True
+        if priority <= _HIGH:
+            self.urgent_waits = True
         lack &= ~SLOT
         if not lack:
             return 0
@@ -319,20 +331,27 @@ class Admission:
         self.keep_at_s = min(self.keep_at_s, keep_at_s)
         return 0
 
-    def _give(self, record: TaskRecord, discipline: Discipline, shape: Shape | None = None) -> Grant:
+    def _give(self, record: TaskRecord, discipline: Discipline, shape: Shape, now_s: float) -> Grant:
         if record.pool >= 0:
             self.slots.acquire(record.pool)
-        grant = self.quota.acquire(record.shape if shape is None else shape, discipline.guaranteed)
+        grant = self.quota.acquire(shape, discipline.guaranteed)
         if discipline.best_effort:
             grant.best_effort = True
-            self.background_running += 1
+            record.job.served_at_s = now_s
+            self.standback.background_runs += 1
+        elif discipline.guaranteed:
+            self.standback.critical_starts(now_s)
         return grant
 
     def _ranked(self, entry: Entry[TaskRecord], now_s: float, due: bool) -> tuple[float, float, int, Entry[TaskRecord]]:
         line = entry.line
-        if due and (line.key[0] is _BATCH or (self.pressed == "cpu" and line.key[0] is _LOW)):
+        if due and (line.key[0] is _BATCH or (self.standback.pressed == "cpu" and line.key[0] is _LOW)):
             return _DUE_RANK, entry.tag, entry.order, entry
-        rank = risen_rank(self._disciplines[line.level], now_s - entry.since_s, self._config.rise_after_s)
+        discipline, since_s = self._disciplines[line.level], entry.since_s
+        # A job that is being served does not age: its tasks wait behind each other, which makes none of them urgent.
+        if discipline.shared and self._config.rise_by_job and entry.item.job.served_at_s > since_s:
+            since_s = entry.item.job.served_at_s
+        rank = risen_rank(discipline, now_s - since_s, self._config.rise_after_s)
         return rank, entry.tag, entry.order, entry
 
     def _take(self, entry: Entry[TaskRecord], now_s: float) -> None:
@@ -357,25 +376,13 @@ class Admission:
         """Return whether somebody waits who has a share: BATCH, and LOW while foreign load holds it back, too."""
         if self.waiting[_BATCH] and not self.paused[_BATCH]:
             return True
-        return self.pressed == "cpu" and self.waiting[_LOW] > 0 and not self.paused[_LOW]
+        return self.standback.pressed == "cpu" and self.waiting[_LOW] > 0 and not self.paused[_LOW]
 
     def _due(self, now_s: float) -> bool:
         if not (self.waiting[_BATCH] or self.waiting[_LOW]):
             return False
         self.credit.update(now_s, self._may_claim())
         return self.credit.is_due
-
-    def _held(self, record: TaskRecord, by_credit: bool, running: bool = False) -> bool:
-        """Return whether background work has to stand back, whatever room there is."""
-        if self._critical_waits and self._config.hold_background_for_critical:
-            return True
-        if self.pressed is not None and not running and not (by_credit and self.pressed == "cpu"):
-            return True
-        if self.gpu_pressed and not running and record.shape.uses & (GPUS | GPU_MEMORY):
-            return True
-        if not self.on_battery or self._config.on_battery is OnBattery.IGNORE:
-            return False
-        return self._config.on_battery is OnBattery.PAUSE or (not running and self.background_running > 0)
 
     def _would_help(self, line: Line[TaskRecord], record: TaskRecord, own_pool: int) -> bool:
         """Return whether the head of a line could use the place of a task that runs."""
@@ -385,7 +392,7 @@ class Admission:
         if entry is None or self.paused[priority]:
             return False
         discipline = self._disciplines[priority]
-        if discipline.best_effort and self._held(entry.item, False, running=True):
+        if discipline.best_effort and self.standback.holds(entry.item, False, None):
             return False
         if not self.slots.free(pool):
             return own_pool == pool

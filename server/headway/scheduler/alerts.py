@@ -105,7 +105,8 @@ RULES: Sequence[Rule] = (
         threshold=0.80,
         worse=0.98,
         clear=0.70,
-        message="the processors are used to {value:.0%} (limit {threshold:.0%})",
+        message="other programs use the processors to {value:.0%} (limit {threshold:.0%}); background work takes "
+        "what they leave",
         raise_after_s=2.0,
     ),
     Rule(

@@ -58,6 +58,7 @@ class SchedulerConfig:
     quanta_s: tuple[float, float, float, float, float] = (0.01, 0.02, 0.05, 0.1, 0.2)
     sink_after_quanta: int = 3
     rise_after_s: float = 5.0  # math.inf: no ageing
+    rise_by_job: bool = True  # LOW and BATCH tasks age from when their job last got a turn, else from their own arrival
     # Of one core; 0: none. BATCH is owed 5 % in any ten seconds; the rest is for steps that end just after one of them.
     batch_share: float = 0.07
     batch_credit_cap_s: float = 0.5  # the largest claim that BATCH can save up, in core seconds
@@ -70,6 +71,9 @@ class SchedulerConfig:
     shed_after_s: float = 0.25
     preempt: bool = True  # at step boundaries
     hold_background_for_critical: bool = True
+    # Nothing of the background is started while CRITICAL work is being served either, for so long at most from when
+    # the first of it began; 0: it is.
+    hold_for_served_s: float = 0.1
     fair_shares: bool = True  # between the jobs of LOW and of BATCH
     on_battery: OnBattery = OnBattery.SLOW
     cpu_high: float = 0.9

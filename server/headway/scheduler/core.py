@@ -88,8 +88,6 @@ class SchedulerCore:
         self._totals, self._reserved = totals, reserve(config, totals)
         self._now_s = -math.inf
         self._claim_at_s = math.inf
-        self._memory_pressed = False
-        self._cpu_pressed = False
 
     # ---- the entrance -----------------------------------------------------------------------------------------------
 
@@ -117,8 +115,11 @@ class SchedulerCore:
         # A waiting HIGH task can become late by the mere passing of time.
         if admission.attention or now_s >= admission.keep_at_s or admission.waiting[_HIGH] or self.flow.overload.sheds:
             self.flow.dispatch(now_s)
-        if admission.pressed is not None:
+        standback = admission.standback
+        if standback.pressed is not None or standback.waits:
             self._note_claim()
+        elif self._claim_at_s != math.inf:
+            self._claim_at_s = math.inf
         return outbox.commands
 
     def _take(self, event: Input, now_s: float) -> None:
@@ -176,10 +177,10 @@ class SchedulerCore:
                     self.jobs.pause(record, now_s)
             case JobResumed():
                 self.jobs.resume(event.job_id, now_s)
-            case TotalKnown():
-                self.jobs.expect(event.job_id, event.total)
             case Reconfigured():
                 self._reconfigure(event.config, now_s)
+            case TotalKnown():
+                self.jobs.expect(event.job_id, event.total)
             case _:
                 assert_never(event)
 
@@ -238,15 +239,15 @@ class SchedulerCore:
         """Why something stands still: "user", "battery", "memory" or "cpu"; None: nothing does."""
         if any(self.admission.paused):
             return "user"
-        if self.admission.on_battery and self.config.on_battery is OnBattery.PAUSE:
+        if self.admission.standback.on_battery and self.config.on_battery is OnBattery.PAUSE:
             return "battery"
-        return self.admission.pressed
+        return self.admission.standback.pressed
 
     def _sampled(self, report: MachineReport, now_s: float) -> None:
         before = self.pause_reason
-        self._press(report.pressure)
-        self.quota.others_hold(report.gpu_free_mb)
         self._machine = report.totals
+        self._press(report.pressure, now_s)
+        self.quota.others_hold(report.gpu_free_mb)
         self._resize(now_s)
         self._tell_pause(before, now_s)
 
@@ -258,28 +259,18 @@ class SchedulerCore:
         self.book.reconfigure(config)
         self.jobs.reconfigure(config)
         self.flow.reconfigure(config)
-        self._press(self.pressure)
+        self._press(self.pressure, now_s)
         self._resize(now_s)
         self._tell_pause(before, now_s)
 
-    def _press(self, pressure: Pressure) -> None:
+    def _press(self, pressure: Pressure, now_s: float) -> None:
         """Judge how hard the machine is used."""
-        config = self.config
         self.pressure = pressure
-        self._memory_pressed = hysteresis(self._memory_pressed, pressure.memory, config.memory_low, config.memory_high)
-        self._cpu_pressed = hysteresis(self._cpu_pressed, pressure.foreign_cpu, config.cpu_low, config.cpu_high)
         admission = self.admission
-        gpu_pressed = hysteresis(admission.gpu_pressed, pressure.gpu, config.gpu_low, config.gpu_high)
-        pressed = "memory" if self._memory_pressed else "cpu" if self._cpu_pressed else None
-        if (pressed, gpu_pressed, pressure.on_battery) != (
-            admission.pressed,
-            admission.gpu_pressed,
-            admission.on_battery,
-        ):
-            admission.pressed, admission.gpu_pressed = pressed, gpu_pressed
-            admission.on_battery = pressure.on_battery
+        if admission.standback.press(pressure):
             admission.changed()
-            self._claim_at_s = math.inf
+        foreign = pressure.foreign_cpu if admission.standback.pressed == "cpu" else None
+        admission.credit.left_over(now_s, 0.0 if foreign is None else (1.0 - foreign) * self._machine.cpu_cores)
 
     def _resize(self, now_s: float) -> None:
         """Take over what there is, by the machine's word and the settings'; what no longer fits at all, ends."""
@@ -294,13 +285,6 @@ class SchedulerCore:
     def _tell_pause(self, before: str | None, now_s: float) -> None:
         if self._outbox.observed and self.pause_reason != before:
             self._outbox.publish(PausedChanged(at_s=now_s, priorities=self.paused, reason=self.pause_reason))
-
-
-def hysteresis(pressed: bool, value: float | None, low: float, high: float) -> bool:
-    """Return whether a measure counts as pressed: from the high mark on, until it is below the low one."""
-    if value is None:
-        return False
-    return value > low if pressed else value >= high
 
 
 def limited(config: SchedulerConfig, totals: Totals) -> Totals:

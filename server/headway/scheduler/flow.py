@@ -46,6 +46,7 @@ class Flow:
         self.queued = self.endings.queued
         self.running = self.endings.running
         self.runs: dict[int, Run] = {}
+        self._background: dict[int, Run] = {}  # those of them that take only what is idle
         self._config = config
         self._admission = admission
         self._attempts = attempts
@@ -107,9 +108,12 @@ class Flow:
         while admission.attention or now_s >= admission.keep_at_s:
             starts = admission.admit(now_s)
             if not starts:
-                return
+                break
             for record, grant, by_credit in starts:
                 self._start(record, grant, by_credit, now_s)
+        if admission.urgent_waits:
+            admission.urgent_waits = False
+            self._urge()
 
     def reprioritize(self, record: TaskRecord, priority: Priority, reason: str, now_s: float) -> None:
         """Move a task to another priority; it keeps its number of arrival and the time that it has waited."""
@@ -180,6 +184,8 @@ class Flow:
         if by_credit:
             run.by_credit = True
         record.run = self.runs[run_id] = run
+        if grant.best_effort:
+            self._background[run_id] = run
         task = record.task
         steps = task.steps
         if steps:
@@ -211,12 +217,14 @@ class Flow:
             return
         if run.timer is not None:
             self._timers.cancel(run.timer)
+        self._background.pop(run_id, None)
         record = run.record
         ran_s = result.ran_s
         if run.stuck:
             self._admission.release(run, ran_s)
             return
         record.run = None
+        run.cpu_s = result.cpu_s
         record.ran_s += ran_s
         record.quantum_s += ran_s
         if result.pid is not None:
@@ -341,8 +349,19 @@ class Flow:
     def preempt(self, priorities: tuple[Priority, ...]) -> None:
         """Ask what runs at these priorities to end its step early."""
         for run in self.runs.values():
-            if not run.stuck and run.cause is None and run.record.priority in priorities:
-                self._outbox.commands.append(PreemptRun(run.run_id))
+            if run.record.priority in priorities:
+                self._preempt(run)
+
+    def _urge(self) -> None:
+        """Ask background work to end its steps early, since somebody for whom a person waits lacks what it holds."""
+        if self._config.preempt:
+            for run in self._background.values():
+                self._preempt(run)
+
+    def _preempt(self, run: Run) -> None:
+        if not (run.urged or run.stuck) and run.cause is None:
+            run.urged = True
+            self._outbox.commands.append(PreemptRun(run.run_id))
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 

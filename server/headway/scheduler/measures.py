@@ -30,6 +30,7 @@ class Usage:
     """How used the machine and its quotas were at one moment; shares are within 0 and 1, None where nothing tells."""
 
     cpu: float | None = None
+    foreign_cpu: float | None = None  # by other programs
     memory: float | None = None
     gpu: float | None = None
     cores_used: float = 0.0

@@ -140,6 +140,7 @@ class Observing:
         cores = self._core.quota.views()["cpuCores"]
         return Usage(
             cpu=pressure.cpu,
+            foreign_cpu=pressure.foreign_cpu,
             memory=pressure.memory,
             gpu=pressure.gpu,
             cores_used=cores.used,

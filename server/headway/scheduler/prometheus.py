@@ -148,6 +148,7 @@ def _gauges(snapshot: MetricsSnapshot) -> Iterator[Family]:
     usage, indicators = snapshot.usage, snapshot.indicators
     for name, help_, share in (
         ("cpu_ratio", "Use of the processors, 0 to 1.", usage.cpu),
+        ("foreign_cpu_ratio", "Use of the processors by other programs, 0 to 1.", usage.foreign_cpu),
         ("memory_ratio", "Use of the memory, 0 to 1.", usage.memory),
         ("gpu_ratio", "Use of the busiest GPU, 0 to 1.", usage.gpu),
         ("cores_used", "Cores that running tasks hold.", usage.cores_used),

@@ -90,6 +90,7 @@ class JobRecord:
         "order",
         "priority",
         "results",
+        "served_at_s",
         "share_key",
         "started_at_s",
         "state",
@@ -128,6 +129,7 @@ class JobRecord:
         self.stopped = False  # by its failure policy: nothing new starts
         self.attempt = 1
         self.fair_finish = 0.0
+        self.served_at_s = -math.inf  # when a task of it last started, at a level with fair shares
         self.tickets: tuple[int, ...] = ()
         self.waiters: dict[int, Priority] | None = None  # only where the job is shared
         self.share_key: Hashable | None = None
@@ -313,6 +315,7 @@ class Run:
         "began_at_s",
         "by_credit",
         "cause",
+        "cpu_s",
         "due_at_s",
         "failure",
         "grant",
@@ -324,6 +327,7 @@ class Run:
         "run_id",
         "stuck",
         "timer",
+        "urged",
     )
 
     def __init__(self, run_id: int, record: TaskRecord, grant: Grant, began_at_s: float) -> None:
@@ -334,6 +338,8 @@ class Run:
         self.grant: Grant | None = grant
         self.began_at_s = began_at_s
         self.beat_at_s = began_at_s
+        self.cpu_s: float | None = None  # what it computed, once it has ended and where that can be told
+        self.urged = False  # it was asked to end its step early
         self.by_credit = False  # it runs on BATCH's own share
         self.due_at_s = math.inf  # its next limit
         self.limit = _HARD

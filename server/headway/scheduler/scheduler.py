@@ -377,6 +377,12 @@ class Scheduler:
         """Call back with each event from now on, on the loop and in order. Returns what ends that."""
         return self._engine.subscribe(callback)
 
+    def record(self, write: Callable[[str], object]) -> Callable[[], None]:
+        """Write down what work comes and what it costs, for the simulator (see `recorder`). Returns what ends that."""
+        from headway.scheduler.recorder import Recorder  # most never record
+
+        return self._engine.subscribe(Recorder(self._core, write, self._engine.now_s()).observe)
+
     def wall_ms(self, at_s: float) -> float:
         """Return an instant of the monotonic clock as Unix milliseconds; changes of the wall clock do nothing to it."""
         return (at_s + self._wall_offset_s) * 1000

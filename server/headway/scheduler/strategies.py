@@ -29,7 +29,8 @@ class Discipline:
         guaranteed: May use what is reserved, and is never held up by room that is kept for others.
         best_effort: Takes only what is idle: held back under pressure and while guaranteed work waits.
         shared: Fair shares between jobs instead of pure order of arrival.
-        ages: Rises a rank for each `rise_after_s` of waiting, and sinks when it uses its quantum up.
+        ages: Rises a rank for each `rise_after_s` of waiting (where `shared`, since its job last got a turn), and sinks
+            when it uses its quantum up.
     """
 
     rank: float

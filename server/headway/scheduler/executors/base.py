@@ -152,6 +152,7 @@ class StepResult:
     cancelled: bool = False
     started_at_s: float = 0.0
     ran_s: float = 0.0
+    cpu_s: float | None = None  # what it computed, where the executor can tell
     slot: str = ""
     pid: int | None = None
 

@@ -57,7 +57,7 @@ class ThreadRun:
             report_partial=lambda value: self._tell_loop(self._partial, value),
             preempted=lambda: self.preempted,
         )
-        started_at_s = time.monotonic()
+        started_at_s, cpu_s = time.monotonic(), time.thread_time()
         value, error = None, None
         token = CURRENT.set(context)
         try:
@@ -73,6 +73,7 @@ class ThreadRun:
             cancelled=self.cancelled,
             started_at_s=started_at_s,
             ran_s=time.monotonic() - started_at_s,
+            cpu_s=time.thread_time() - cpu_s,
             slot=slot,
         )
 

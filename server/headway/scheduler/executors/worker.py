@@ -206,13 +206,13 @@ class _Worker:
 
     def _run(self, run_id: int, body: bytes) -> None:
         self._run_id, self._told, self._preempted = run_id, False, False
-        started_at_s = time.monotonic()
+        started_at_s, cpu_s = time.monotonic(), time.process_time()
         kind, meta, answer = self._attempt(body)
-        ran_s = time.monotonic() - started_at_s
+        ran_s, cpu_s = time.monotonic() - started_at_s, time.process_time() - cpu_s
         self._interruptible = False
         with contextlib.suppress(OSError, ValueError):  # A step may have closed it.
             sys.stdout.flush()
-        self._send(kind, (started_at_s, ran_s, _rss_bytes(), *meta), answer)
+        self._send(kind, (started_at_s, ran_s, cpu_s, _rss_bytes(), *meta), answer)
         self._run_id = 0
 
     def _attempt(self, body: bytes) -> tuple[int, tuple[Any, ...], bytes]:

@@ -112,6 +112,7 @@ class ProcessRun:
         error: Failure | None = None,
         started_at_s: float | None = None,
         ran_s: float | None = None,
+        cpu_s: float | None = None,
     ) -> None:
         """End the run, once; what was cancelled counts as cancelled however it ended."""
         if self.ended:
@@ -127,6 +128,7 @@ class ProcessRun:
                 cancelled=self.cancelled,
                 started_at_s=started,
                 ran_s=self._loop.time() - started if ran_s is None else ran_s,
+                cpu_s=cpu_s,
                 slot=self._slot,
                 pid=self.pid,
             )
@@ -277,7 +279,8 @@ class WorkerProcess:
         if kind == frames.DONE:
             self._done(run, meta, body)
         elif kind == frames.FAILED:
-            started_at_s, ran_s, rss_bytes, name, message, type_name, traceback, retry_after_s = pickle.loads(meta)
+            started_at_s, ran_s, cpu_s, rss_bytes, *described = pickle.loads(meta)
+            name, message, type_name, traceback, retry_after_s = described
             failure = Failure(
                 kind=ErrorKind(name),
                 message=message,
@@ -286,7 +289,7 @@ class WorkerProcess:
                 retry_after_s=retry_after_s,
             )
             self._release(rss_bytes)
-            run.finish(error=failure, started_at_s=started_at_s, ran_s=ran_s)
+            run.finish(error=failure, started_at_s=started_at_s, ran_s=ran_s, cpu_s=cpu_s)
         elif kind == frames.HEARTBEAT:
             run.heartbeat()
         elif kind == frames.PARTIAL:
@@ -299,10 +302,10 @@ class WorkerProcess:
                 self.interrupt()
 
     def _done(self, run: ProcessRun, meta: bytes, body: bytes) -> None:
-        started_at_s, ran_s, rss_bytes = pickle.loads(meta)
+        started_at_s, ran_s, cpu_s, rss_bytes = pickle.loads(meta)
         value, error = _loaded(body)
         self._release(rss_bytes)
-        run.finish(value=value, error=error, started_at_s=started_at_s, ran_s=ran_s)
+        run.finish(value=value, error=error, started_at_s=started_at_s, ran_s=ran_s, cpu_s=cpu_s)
 
     def _partial(self, run: ProcessRun, body: bytes) -> None:
         value, error = _loaded(body)

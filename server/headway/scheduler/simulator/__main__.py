@@ -8,11 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from headway.scheduler.model import Priority
 from headway.scheduler.simulator.days import day, flood, overload, siege
 from headway.scheduler.simulator.drive import Simulation
 from headway.scheduler.simulator.policies import ALONE, OURS, POLICIES
+from headway.scheduler.simulator.recorded import read_day
 from headway.scheduler.simulator.report import (
     JUDGED,
     LEAST_GOODPUT,
@@ -30,12 +32,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the comparison and print it; return the exit code."""
     options = _parser().parse_args(argv)
     said: list[str] = []
+    days = [(path, read_day(path.read_text(encoding="utf-8").splitlines())) for path in options.recorded]
     for cores in options.cores:
+        for path, recorded in days:
+            title = f"{cores:g} cores, {path.stem}: {recorded.lasts_s:.0f} s recorded on {recorded.cores:g} cores"
+            said += _compare(title, cores, recorded.requests, options.policies, judged=JUDGED)
         for seed in range(options.seed, options.seed + options.days):
             requests = day(seed, cores, options.hours)
             title = f"{cores:g} cores, {options.hours:g} hours of work, seed {seed}"
             said += _compare(title, cores, requests, options.policies, judged=JUDGED)
         seconds = options.overload
+        if seconds <= 0:
+            continue
         title = f"{cores:g} cores, three times the load for {seconds:g} s"
         requests = overload(options.seed, cores, seconds)
         said += _compare(title, cores, requests, options.policies, until_s=seconds, keeps_goodput=True)
@@ -56,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _compare(
     title: str,
     cores: float,
-    requests: list[Request],
+    requests: Sequence[Request],
     policies: Sequence[str],
     *,
     until_s: float | None = None,
@@ -110,8 +118,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cores", type=_numbers, default=[1.0, 2.0, 8.0, 64.0], help="machines: 1,2,8,64")
     parser.add_argument("--hours", type=float, default=8.0, help="length of a day")
     parser.add_argument("--days", type=int, default=1, help="days for each machine, each with a seed of its own")
+    parser.add_argument("--recorded", type=Path, nargs="*", default=[], metavar="FILE", help="days that were recorded")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--overload", type=float, default=60.0, help="seconds of it")
+    parser.add_argument("--overload", type=float, default=60.0, help="seconds of it; 0: none")
     parser.add_argument("--policies", type=_names, default=list(POLICIES), help=",".join(POLICIES))
     return parser
 

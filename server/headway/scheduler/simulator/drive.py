@@ -41,6 +41,7 @@ from headway.scheduler.stimuli import (
     Command,
     Feed,
     Input,
+    JobCancelled,
     StepEnded,
     Submitted,
     TasksFed,
@@ -171,10 +172,15 @@ class Simulation:
     def _submitting(self, found: Request) -> Callable[[], None]:
         def submit() -> None:
             job = found.make()
-            if isinstance(job.tasks, Fed):
-                job_id = f"fed-{next(self._order)}"
-                self._fed[job_id] = job.tasks
+            if isinstance(job.tasks, Fed) or found.cancel_after_s is not None:
+                job_id = f"known-{next(self._order)}"
                 job = _with_id(job, job_id)
+                if isinstance(job.tasks, Fed):
+                    self._fed[job_id] = job.tasks
+                if found.cancel_after_s is not None:
+                    self._call_later(
+                        found.cancel_after_s, lambda: self._tell(JobCancelled(job_id, "nobody wants it any more"))
+                    )
             try:
                 self._tell(Submitted((job,), (next(self._tickets),)))
             except QueueFullError:
@@ -285,7 +291,12 @@ class Simulation:
 
     def _usage(self) -> Usage:
         room = self._core.quota.views()["cpuCores"]
-        return Usage(cpu=self._used / self._cores, cores_used=self._used, cores_admitted=room.total - room.reserved)
+        return Usage(
+            cpu=self._used / self._cores,
+            foreign_cpu=0.0,
+            cores_used=self._used,
+            cores_admitted=room.total - room.reserved,
+        )
 
 
 class BatchShare:

@@ -38,6 +38,7 @@ class Request:
     at_s: float
     priority: Priority
     make: Callable[[], Job]
+    cancel_after_s: float | None = None  # somebody gives it up then, if it has not ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +77,18 @@ def never_called() -> None:
 
 def task(name: str, fates: Iterable[Fate], shape: Shape, *, hard_s: float | None = None, retries: int = 3) -> Task:
     """Return a task with one step for each fate."""
-    steps = tuple(
-        Step(name=f"{name}.{i}", call=never_called, args=(fate,), kind=shape.kind) for i, fate in enumerate(fates)
-    )
     return Task(
         name=name,
-        steps=steps,
+        steps=steps_of(name, fates, shape.kind),
         requirement=Requirement(cpu_cores=shape.cores, memory_mb=shape.memory_mb),
         timeout=TimeoutPolicy(hard_s=hard_s),
         retry=RetryPolicy(max_retries=retries),
     )
+
+
+def steps_of(name: str, fates: Iterable[Fate], kind: StepKind) -> tuple[Step, ...]:
+    """Return a step for each fate."""
+    return tuple(Step(name=f"{name}.{i}", call=never_called, args=(fate,), kind=kind) for i, fate in enumerate(fates))
 
 
 def request(
@@ -96,6 +99,7 @@ def request(
     type_: str,
     supersede_key: Hashable | None = None,
     window: int | None = None,
+    cancel_after_s: float | None = None,
 ) -> Request:
     """Return a job of `tasks`; with a `window` they are fed lazily."""
     given = tuple(tasks)
@@ -112,7 +116,7 @@ def request(
             visible=False,
         )
 
-    return Request(at_s=at_s, priority=priority, make=make)
+    return Request(at_s=at_s, priority=priority, make=make, cancel_after_s=cancel_after_s)
 
 
 def of_priority(requests: Iterable[Request], priorities: Iterable[Priority]) -> Iterator[Request]:
