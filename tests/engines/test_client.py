@@ -92,6 +92,20 @@ def test_a_result_is_decoded_into_what_was_asked_for(run_virtual: RunVirtual) ->
     run_virtual(talk())
 
 
+def test_an_answer_that_was_looked_at_leaves_nothing_for_the_garbage_collector(run_virtual: RunVirtual) -> None:
+    async def scenario() -> None:
+        wire = Wire()
+        reply = wire.client.request("a", {})
+        told: list[Any] = []
+        reply.before_done = lambda: told.append(reply.done())
+        wire.says(id=1, result=[1])
+        assert await reply == [1]
+        assert told == [False]
+        assert reply.before_done is None
+
+    run_virtual(scenario())
+
+
 def test_an_error_says_whether_asking_again_helps(run_virtual: RunVirtual) -> None:
     async def talk() -> None:
         wire = Wire()

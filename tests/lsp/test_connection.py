@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headway.lsp.connection import Connection, Encoded
+from headway.lsp.connection import Connection, Encoded, encoded
 from headway.lsp.errors import METHOD_NOT_FOUND, RpcError
 from headway.lsp.framing import Framer, frame
 from headway.lsp.transport import Inbox, Outbox
@@ -123,6 +123,27 @@ def test_answers_and_errors() -> None:
             assert answers[2]["error"] == {"code": -32602, "message": "no", "data": {"why": [2]}}
             assert answers[3]["error"]["code"] == answers[4]["error"]["code"] == -32603
             assert answers[5]["error"]["code"] == METHOD_NOT_FOUND
+
+    check(scenario)
+
+
+@pytest.mark.parametrize("text", ["long \u00e9\U0001f600", "with half a pair \ud83d"])
+def test_a_long_message_says_the_same_as_a_short_one(text: str) -> None:
+    async def scenario() -> None:
+        async with conversation() as peer:
+            peer.connection.requests["first"] = lambda params: encoded([params[0], len(params), params == expected])
+            expected = [text] * 20_000
+            peer.connection.receive(frame(json.dumps(peer.request(1, "first", expected)).encode()))
+            assert (await peer.next())["result"] == [text, 20_000, True]
+
+    check(scenario)
+
+
+def test_a_long_message_that_is_broken_is_answered_like_a_short_one() -> None:
+    async def scenario() -> None:
+        async with conversation() as peer:
+            peer.connection.receive(frame(json.dumps(["x"] * 50_000).encode()[:-1]))
+            assert (await peer.next())["error"]["code"] == -32700
 
     check(scenario)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import gc
 import logging
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
@@ -51,6 +54,34 @@ CONFIG = SchedulerConfig(stall_report_s=float("inf"))
 def scheduler(config: SchedulerConfig = CONFIG, executors: Executors | None = None) -> Scheduler:
     machine = FixedMachine(Totals(cpu_cores=2, memory_mb=8000))
     return Scheduler(config, executors=executors or inline_executors(), machine=machine, draw=lambda: 0.5)
+
+
+def test_a_coroutine_that_has_ended_is_gone_without_the_garbage_collector(run_virtual: Run) -> None:
+    class Held:
+        """As long as the context of its coroutine."""
+
+    holds: contextvars.ContextVar[Held] = contextvars.ContextVar("holds")
+    left: list[weakref.ref[Held]] = []
+
+    async def remembered(lasts_s: float) -> None:
+        held = Held()
+        holds.set(held)
+        left.append(weakref.ref(held))
+        await asyncio.sleep(lasts_s)
+
+    async def scenario() -> None:
+        async with scheduler() as runs:
+            gc.disable()
+            try:
+                for lasts_s in (0, 1, 2):
+                    limit = TimeoutPolicy(hard_s=60)
+                    await runs.run(remembered, lasts_s, kind=TaskKind.COROUTINE, timeout=limit).value()
+                await asyncio.sleep(1)
+                assert [held() for held in left] == [None, None, None]
+            finally:
+                gc.enable()
+
+    run_virtual(scenario())
 
 
 async def add(one: int, two: int, lasts_s: float = 1.0) -> int:

@@ -6,8 +6,10 @@ so that caches that fill once are no leak. In between every request is accounted
 
 import argparse
 import asyncio
+import collections
 import contextlib
 import random
+import re
 import sys
 import tempfile
 import time
@@ -23,6 +25,7 @@ from tests.soak.ledger import Ledger
 SERVER = (sys.executable, "-m", "headway", "serve", "--stdio", "--enable-probes")
 QUIET_S = 120.0
 GONE_S = 10.0
+STALL = re.compile(r"the event loop did not turn for \d+ ms: (.*)")
 FIRST_ROUND = 0.4  # of the time
 
 
@@ -68,8 +71,10 @@ async def soak(minutes: float, seed: int, scratch: Path) -> list[str]:
         faults.append(f"{client.unasked} answers that nobody was waiting for")
     print(ledger.table())
     print("counts:", ", ".join(f"{name} {count}" for name, count in sorted(ledger.counts.items())))
-    stalls = log.read_text(errors="replace").count("the event loop did not turn")
-    print(f"stretches of 100 ms in which the loop did not turn: {stalls}")
+    stalls = STALL.findall(log.read_text(errors="replace"))
+    print(f"stretches of 100 ms in which the loop did not turn: {len(stalls)}")
+    for culprit, count in collections.Counter(stalls).most_common():
+        print(f"  {count} x {culprit}")
     return faults + ledger.faults()
 
 

@@ -209,6 +209,7 @@ class LspClient:
             return  # It was cancelled: a late answer is of no interest.
         if reply.before_done is not None:
             reply.before_done()
+            reply.before_done = None  # It knows the reply: no work for the collector.
         if message.error is not None:
             error = EngineAnswerError(self.name, reply.method, message.error.code, message.error.message)
             reply.set_exception(error)

@@ -37,6 +37,7 @@ Handler: TypeAlias = Callable[[Any], Any]
 Gate: TypeAlias = Callable[[str, bool], RpcError | None]
 
 _SLICE_S = 0.004
+_LONG_BYTES = 64 * 2**10  # a message from here on is decoded by what decodes fast
 _MAX_WAITING = 20_000
 
 _log = logging.getLogger(__name__)
@@ -69,6 +70,28 @@ class _Running:
 def dumps(value: object) -> bytes:
     """Return compact JSON. ASCII only: a lone surrogate in a file's text must not break the stream."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def encoded(value: object) -> Encoded:
+    """Encode a long result: ten times faster than `json`, which takes over where a text holds a lone surrogate."""
+    import msgspec  # Nothing is long before `initialize` is answered, and that need not wait for it.
+
+    try:
+        return Encoded(msgspec.json.encode(value))
+    except UnicodeEncodeError:
+        return Encoded(dumps(value))
+
+
+def _loads(body: bytes) -> Any:
+    """Decode a message; a long one in less than half the time, where it is well-formed in all respects."""
+    if len(body) >= _LONG_BYTES:
+        import msgspec  # as above
+
+        try:
+            return msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            pass  # `json` takes lone surrogates, and says what is wrong with the rest
+    return json.loads(body)
 
 
 class Connection:
@@ -127,7 +150,7 @@ class Connection:
 
     def _take(self, body: bytes) -> None:
         try:
-            message = json.loads(body)
+            message = _loads(body)
         except (ValueError, RecursionError) as error:
             self._refuse(RpcError(PARSE_ERROR, f"the message is no JSON in UTF-8: {str(error)[:200]}"))
             return

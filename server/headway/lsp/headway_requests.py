@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from headway.lsp import payloads
 from headway.lsp import protocol as wire
-from headway.lsp.connection import Connection
+from headway.lsp.connection import Connection, Encoded, encoded
 from headway.lsp.errors import INVALID_PARAMS, RpcError
 from headway.lsp.progress import ProgressReporter, Token
 from headway.lsp.queue_state import QueueStateReporter
@@ -48,10 +48,10 @@ class HeadwayRequests:
             }
         )
 
-    def snapshot(self, params: object) -> wire.Snapshot:
+    def snapshot(self, params: object) -> Encoded:
         snapshot = self._scheduler.snapshot()
         wall_ms = self._scheduler.wall_ms
-        return {
+        found: wire.Snapshot = {
             **self._queue_state.current(),
             "recentJobs": [
                 payloads.job_info(view, wall_ms) for view in self._scheduler.recent_jobs(limit=_MOST_RECENT)
@@ -61,6 +61,7 @@ class HeadwayRequests:
             "index": cast("wire.IndexInfo", self._session.index_info()),
             "versions": versions(),
         }
+        return encoded(found)
 
     def submit(self, params: object) -> Coroutine[Any, Any, wire.JobInfo]:
         read = Arguments(params)
@@ -106,9 +107,9 @@ class HeadwayRequests:
         priorities = _priorities(params)
         return _paused(self._scheduler.resume(priorities) if priorities else self._scheduler.snapshot().paused)
 
-    async def timeline(self, params: object) -> Mapping[str, Any]:
+    async def timeline(self, params: object) -> Encoded:
         since_ms = Arguments({} if params is None else params).number("sinceMs", 60_000, high=_LONGEST_TIMELINE_MS)
-        return {"traceEvents": await self._scheduler.trace.exported(since_ms / 1000)}
+        return encoded({"traceEvents": await self._scheduler.trace.exported(since_ms / 1000)})
 
     def metrics(self, params: object) -> Mapping[str, str]:
         return {"text": self._scheduler.metrics.prometheus()}

@@ -174,7 +174,8 @@ class LoopRunning(StepContext):
                 return
 
     def report(self, now_s: float) -> None:
-        """Tell the end."""
+        """Tell the end; nothing runs here any more."""
+        del self._context  # It holds this: with the result they would be garbage that only the collector finds.
         began_at_s = self._started_at_s
         self._sink.done(
             StepResult(

@@ -82,6 +82,7 @@ class Process:
         self._popen = _start(argv, priority_class, cwd, env, stdin, stdout, stderr, tuple(pass_fds))
         self.pid: int = self._popen.pid
         self.returncode: int | None = None
+        self._ended = False  # it is being reaped: from now on its id may become another's
         self._exited: asyncio.Future[int] = self._loop.create_future()
         self._watch()
 
@@ -97,12 +98,19 @@ class Process:
     def stderr(self) -> Any:
         return self._popen.stderr
 
+    @property
+    def running(self) -> bool:
+        """Whether its id is its own: it runs, or nobody has noticed its end yet."""
+        return not self._ended
+
     async def wait(self) -> int:
         """Return the exit code once the process is reaped. Cancelling the waiter leaves the process as it is."""
         return await asyncio.shield(self._exited)
 
     def kill(self) -> None:
         """End the process and all of its group at once. Nothing happens when it has ended."""
+        if self._ended:
+            return
         if sys.platform == "win32":
             self._popen.kill()
         else:
@@ -110,7 +118,7 @@ class Process:
 
     def signal_group(self, number: int) -> None:
         """Send a signal to the process and all of its group. Nothing happens when it has ended."""
-        if self.returncode is not None:
+        if self._ended:
             return
         if sys.platform == "win32":
             self._popen.send_signal(number)
@@ -123,7 +131,7 @@ class Process:
         if sys.platform == "linux":
             with contextlib.suppress(OSError):  # An old kernel or no descriptor left: the thread below does as well.
                 self._pidfd = os.pidfd_open(self.pid)
-                self._loop.add_reader(self._pidfd, self._reap)
+                self._loop.add_reader(self._pidfd, self._exit_seen)
                 return
         threading.Thread(target=self._wait_in_thread, name=f"wait-{self.pid}", daemon=True).start()
 
@@ -132,19 +140,32 @@ class Process:
             self._popen.wait()
         else:
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-        with contextlib.suppress(RuntimeError):  # The loop was closed first: nobody is left to be told.
-            self._loop.call_soon_threadsafe(self._reap)
+        self._on_loop(self._exit_seen)
 
-    def _reap(self) -> None:
+    def _exit_seen(self) -> None:
         if self._pidfd >= 0:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = -1
         self.kill()  # What it leaves behind in its group; as a zombie it still holds the group's id for us.
-        self.returncode = self._popen.wait()
+        self._ended = True
+        # Not here: while somebody reads below its /proc the kernel spins in the reaper, 0.7 s at times (Linux 6.18,
+        # release_task in shrink_dcache_parent).
+        threading.Thread(target=self._reap_in_thread, name=f"reap-{self.pid}", daemon=True).start()
+
+    def _reap_in_thread(self) -> None:
+        returncode = self._popen.wait()
+        self._on_loop(lambda: self._reaped(returncode))
+
+    def _on_loop(self, call: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop was closed first: nobody is left to be told.
+            self._loop.call_soon_threadsafe(call)
+
+    def _reaped(self, returncode: int) -> None:
+        self.returncode = returncode
         if not self._exited.done():
-            self._exited.set_result(self.returncode)
-        self._on_exit(self.returncode)
+            self._exited.set_result(returncode)
+        self._on_exit(returncode)
 
 
 def describe_exit(returncode: int) -> str:

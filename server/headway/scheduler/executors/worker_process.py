@@ -210,7 +210,7 @@ class WorkerProcess:
 
     def interrupt(self) -> None:
         """Let the step that said it may be interrupted find out at once."""
-        if sys.platform != "win32" and self._process.returncode is None:
+        if sys.platform != "win32" and self._process.running:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGINT)
 
@@ -223,14 +223,14 @@ class WorkerProcess:
 
     def kill(self, reason: str) -> None:
         """End the worker by force, once; the run that it has is answered when it is reaped."""
-        if not self.killed_because and self._process.returncode is None:
+        if not self.killed_because and self._process.running:
             self.killed_because = reason
             self.leaving = True
             self._process.kill()
             self._owner.worker_killed(self)
 
     def rss_mb(self) -> float | None:
-        return rss_mb(self.pid) if self._process.returncode is None else None
+        return rss_mb(self.pid) if self._process.running else None
 
     def check_memory(self) -> None:
         """Kill the worker when its step uses far more memory than its task was admitted with."""
