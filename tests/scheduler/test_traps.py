@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 import pytest
 
+from headway.scheduler import Scheduler
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.executors.base import Pressure, Totals
+from headway.scheduler.executors.inline import inline_executors
 from headway.scheduler.kinds import ErrorKind
+from headway.scheduler.machine import FixedMachine
 from headway.scheduler.metrics import Metrics
-from headway.scheduler.model import Failure, Priority, Requirement, RetryPolicy, TaskMoved, TaskState, TimeoutPolicy
+from headway.scheduler.model import (
+    Failure,
+    JobOutcome,
+    Priority,
+    Requirement,
+    RetryPolicy,
+    TaskMoved,
+    TaskState,
+    TimeoutPolicy,
+)
 from headway.scheduler.queues import LevelQueue
 from headway.scheduler.resources import CPU, Quota, Shape
 from headway.scheduler.retry import kind_of, may_retry
@@ -245,3 +262,30 @@ def test_work_per_event_does_not_grow_with_the_queue(count: int) -> None:
     queue.lines = counted  # type: ignore[method-assign,assignment]
     world.pass_s(0.05)
     assert 0 < looked <= 10
+
+
+def test_labels_arrive() -> None:
+    """Labels accepted nowhere: what a host says with its counts is in what scrapers read."""
+    metrics = Metrics(lambda: 0.0, lambda: ([0] * 5, [0] * 5))
+    metrics.count("requests", 2, {"tool": "ruff"})
+    assert 'headway_host_requests_total{tool="ruff"} 2' in metrics.prometheus()
+
+
+def test_a_callback_that_breaks_is_named(run_virtual: Callable[[Coroutine[Any, Any, None]], None], caplog: Any) -> None:
+    """A callback's exception swallowed in silence."""
+
+    def breaks(outcome: JobOutcome) -> None:
+        raise RuntimeError("callback broke")
+
+    async def main() -> None:
+        config = SchedulerConfig(stall_report_s=math.inf)
+        machine = FixedMachine(Totals(cpu_cores=2, memory_mb=1000))
+        async with Scheduler(config, executors=inline_executors(), machine=machine) as scheduler:
+            handle = scheduler.run(asyncio.sleep, 0.1)
+            handle.add_done_callback(breaks)
+            await handle.value()
+            await asyncio.sleep(0)
+
+    run_virtual(main())
+    assert "breaks" in caplog.text
+    assert "callback broke" in caplog.text

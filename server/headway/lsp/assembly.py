@@ -160,7 +160,7 @@ class Assembly:
 
 def _recording(path: str) -> TextIO | None:
     try:
-        return open(path, "w", encoding="utf-8", buffering=1 << 16)
+        return open(path, "w", encoding="utf-8", buffering=1)  # a line at a time: a kill loses none
     except OSError as error:
         _log.warning("the work is not recorded (%s): %s", _RECORDING, error)
         return None
