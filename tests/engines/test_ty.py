@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
+import resource
 import signal
 from pathlib import Path
 
@@ -166,13 +168,51 @@ async def test_its_process_is_gone_when_it_is_ended(desk: Desk, running: Running
 
 
 @pytest.mark.asyncio
-async def test_a_program_that_is_not_there_is_said_once_and_not_tried_again(desk: Desk) -> None:
-    engine = TyEngine(lambda: desk.open)
-    launch = ServerLaunch(argv=("/no/such/ty", "server"), roots=(), cwd=desk.root, env={})
-    await engine.run(launch)
-    assert engine.state is EngineState.FAILED
-    assert "/no/such/ty" in (engine.message or "")
-    assert not engine.coming
+async def test_a_program_that_is_not_there_is_said_and_used_when_it_comes(desk: Desk, tmp_path: Path) -> None:
+    """As is one whose folder was away for a while; what was said is taken back."""
+    states: list[tuple[EngineState, str | None]] = []
+    failed = asyncio.Event()
+
+    def changed() -> None:
+        states.append((engine.state, engine.message))
+        if engine.state is EngineState.FAILED:
+            failed.set()
+
+    engine = TyEngine(lambda: desk.open, changed)
+    program, folder = tmp_path / "ty", tmp_path / "folder"
+    launch = dataclasses.replace(desk.launch_ty(), cwd=folder)
+    task = asyncio.create_task(
+        engine.run(dataclasses.replace(launch, argv=(str(program), *launch.argv[1:])), missing_s=0.01)
+    )
+    async with asyncio.timeout(60):
+        await failed.wait()
+        assert str(program) in (engine.message or "")
+        assert not engine.coming
+        program.symlink_to(launch.argv[0])
+        folder.mkdir()
+        await engine.ready()
+    assert (engine.state, engine.message) == (EngineState.READY, None)
+    task.cancel()
+    await asyncio.wait([task])
+    assert {state for state, _ in states} == set(EngineState)
+
+
+@pytest.mark.asyncio
+async def test_a_machine_without_room_for_another_process_is_asked_again(desk: Desk) -> None:
+    failed = asyncio.Event()
+    engine = TyEngine(lambda: desk.open, lambda: failed.set() if engine.state is EngineState.FAILED else None)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")), before[1]))
+    task = asyncio.create_task(engine.run(desk.launch_ty(), missing_s=0.01))
+    try:
+        async with asyncio.timeout(60):
+            await failed.wait()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    async with asyncio.timeout(60):
+        await engine.ready()
+    task.cancel()
+    await asyncio.wait([task])
 
 
 @pytest.mark.asyncio

@@ -106,10 +106,11 @@ class LanguageServer:
         self.coming = True
         self._set_state(EngineState.STARTING)
 
-    async def run(self, launch: ServerLaunch) -> None:
+    async def run(self, launch: ServerLaunch, *, missing_s: float = 20.0) -> None:
         """Keep it running until this is cancelled; then its process is gone when this returns.
 
-        Returns early only where the program cannot be started at all: `message` says why.
+        A program that cannot be started is tried again every `missing_s`: it may be installed meanwhile, its folder be
+        back, or the machine have room for a process again.
         """
         delay = RestartDelay(first_s=0.2)
         self.coming = True
@@ -119,8 +120,10 @@ class LanguageServer:
                 try:
                     ran_s = await self._live_once(launch)
                 except ProgramMissingError as error:
+                    self.coming = False
                     self._set_state(EngineState.FAILED, f"{error}. {self._without}".strip())
-                    return
+                    await asyncio.sleep(missing_s)
+                    continue
                 wait_s = delay.ended(ran_s)
                 self.restarts += 1
                 self.coming = wait_s < _WORTH_WAITING_S

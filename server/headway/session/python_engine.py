@@ -114,6 +114,7 @@ class PythonEngine(Room):
     def _wanted(self, priority_class: PriorityClass) -> ServerLaunch | None:
         settings = self._context.settings
         if "ty" not in settings.python.engines:
+            self._context.degraded("ty", None)
             return None
         program = settings.ty.path or own_program("ty")
         if program is None:
