@@ -26,6 +26,7 @@ _BATCH: Final = Priority.BATCH
 # Between CRITICAL and HIGH: where BATCH stands when its share is due.
 _DUE_RANK: Final = 0.5
 _LEAST_COST: Final = 0.01
+_DOOMED_AT_ONCE: Final = 200
 
 
 # A task that was taken out of the queue, the room and the slot that it holds, and whether on BATCH's own share.
@@ -51,7 +52,7 @@ class Admission:
         self.standback = Standback(config)
         self.credit = BatchCredit(config)
         self._config = config
-        self._disciplines = strategy.disciplines
+        self.disciplines = strategy.disciplines
         self._fair = [FairShares() if found.shared and config.fair_shares else None for found in strategy.disciplines]
         self.attention = False  # somebody is new, or something changed: `admit` has something to look at
         self.keep_at_s = math.inf  # when the next blocked task gets room kept for it
@@ -160,13 +161,6 @@ class Admission:
             self._fair = [None] * len(self._fair)
         self.changed()
 
-    def has_feedback(self, level: int) -> bool:
-        return self._disciplines[level].ages
-
-    def lose_order(self, record: TaskRecord) -> None:
-        """Send a task that used its quantum up behind its equals when it waits next."""
-        record.order = None
-
     # ---- starting ---------------------------------------------------------------------------------------------------
 
     def direct(self, record: TaskRecord, now_s: float) -> Grant | None:
@@ -174,7 +168,7 @@ class Admission:
         priority = record.priority
         if self.paused[priority]:
             return None
-        discipline = self._disciplines[priority]
+        discipline = self.disciplines[priority]
         if discipline.best_effort and self.standback.holds(record, False, now_s):
             return None
         guaranteed = discipline.guaranteed
@@ -221,13 +215,13 @@ class Admission:
         priority = record.priority
         if self.paused[priority]:
             return True
-        if self._disciplines[priority].best_effort and self.standback.holds(record, False, None):
+        if self.disciplines[priority].best_effort and self.standback.holds(record, False, None):
             return True
-        if not self._config.preempt or not self.queue.size or self._disciplines[priority].guaranteed:
+        if not self._config.preempt or not self.queue.size or self.disciplines[priority].guaranteed:
             return False
-        own = self._disciplines[record.level].rank
+        own = self.disciplines[record.level].rank
         for line in self.queue.lines():
-            rank = self._disciplines[line.level].rank
+            rank = self.disciplines[line.level].rank
             if (rank < own or (spent and rank == own)) and self._would_help(line, record, run.pool):
                 return True
         return False
@@ -248,10 +242,10 @@ class Admission:
         starts: list[Start] = []
         if self.paused[priority]:
             return starts
-        discipline = self._disciplines[priority]
+        discipline = self.disciplines[priority]
         guaranteed = discipline.guaranteed
         quota, slots = self.quota, self.slots
-        while (entry := line.head()) is not None:
+        while (entry := self._first(line, now_s)) is not None:
             record = entry.item
             if discipline.best_effort and self.standback.holds(record, False, now_s):
                 break
@@ -268,7 +262,7 @@ class Admission:
         heads = [
             self._ranked(entry, now_s, due)
             for line in lines
-            if not self.paused[line.key[0]] and (entry := line.head()) is not None
+            if not self.paused[line.key[0]] and (entry := self._first(line, now_s)) is not None
         ]
         if len(heads) > 1:
             heapq.heapify(heads)
@@ -284,7 +278,7 @@ class Admission:
             record = entry.item
             line = entry.line
             priority, pool = line.key[0], line.key[1]
-            discipline = self._disciplines[priority]
+            discipline = self.disciplines[priority]
             if discipline.best_effort and self.standback.holds(record, by_credit, now_s):
                 continue
             shape = record.shape
@@ -306,11 +300,21 @@ class Admission:
                 starts.append((record, self._give(record, discipline, shape, now_s), by_credit))
                 if by_credit:
                     self.credit.running += 1
-                if (following := line.head()) is not None:
+                if (following := self._first(line, now_s)) is not None:
                     heapq.heappush(heads, self._ranked(following, now_s, due))
             elif lack:
                 kept_mask |= self._keep(entry, (rank, tag, order), lack, by_credit, now_s)
         return starts
+
+    def _first(self, line: Line[TaskRecord], now_s: float) -> Entry[TaskRecord] | None:
+        """Return who is first of a line; the doomed are taken out on the way, but never very many at once."""
+        for _ in range(_DOOMED_AT_ONCE):
+            entry = line.head()
+            if entry is None or entry.item.doom is None:
+                return entry
+            self.remove(entry.item, now_s)
+        self.changed()
+        return None
 
     def _keep(
         self, entry: Entry[TaskRecord], rank: tuple[float, float, int], lack: int, by_credit: bool, now_s: float
@@ -325,7 +329,7 @@ class Admission:
         if not lack:
             return 0
         keep_at_s = entry.since_s + self._config.reserve_after_s
-        if by_credit or now_s >= keep_at_s or self._disciplines[priority].guaranteed:
+        if by_credit or now_s >= keep_at_s or self.disciplines[priority].guaranteed:
             self._kept.append((rank, lack))
             return lack
         self.keep_at_s = min(self.keep_at_s, keep_at_s)
@@ -347,7 +351,7 @@ class Admission:
         line = entry.line
         if due and (line.key[0] is _BATCH or (self.standback.pressed == "cpu" and line.key[0] is _LOW)):
             return _DUE_RANK, entry.tag, entry.order, entry
-        discipline, since_s = self._disciplines[line.level], entry.since_s
+        discipline, since_s = self.disciplines[line.level], entry.since_s
         # A job that is being served does not age: its tasks wait behind each other, which makes none of them urgent.
         if discipline.shared and self._config.rise_by_job and entry.item.job.served_at_s > since_s:
             since_s = entry.item.job.served_at_s
@@ -357,13 +361,8 @@ class Admission:
     def _take(self, entry: Entry[TaskRecord], now_s: float) -> None:
         entry.item.entry = None
         self.queue.remove(entry)
-        line = entry.line
-        priority = line.key[0]
-        if priority >= _LOW:
-            self._count(priority, -1, now_s)
-        else:
-            self.waiting[priority] -= 1
-        fair = self._fair[line.level]
+        self._count(entry.line.key[0], -1, now_s)
+        fair = self._fair[entry.line.level]
         if fair is not None:
             fair.started(entry.tag)
 
@@ -391,7 +390,7 @@ class Admission:
         entry = line.head()
         if entry is None or self.paused[priority]:
             return False
-        discipline = self._disciplines[priority]
+        discipline = self.disciplines[priority]
         if discipline.best_effort and self.standback.holds(entry.item, False, None):
             return False
         if not self.slots.free(pool):

@@ -8,7 +8,7 @@ from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.errors import DuplicateTaskError, ImpossibleRequirementError, InvalidJobError, SchedulerError
 from headway.scheduler.graph import check_requirement, check_task, checked_order, inherited
 from headway.scheduler.model import Job, Priority, StepKind, Task, TaskState
-from headway.scheduler.records import JobRecord, TaskRecord, pool_of
+from headway.scheduler.records import ENDED, JobRecord, TaskRecord, pool_of
 from headway.scheduler.resources import Quota, Shape, Shapes, Slots
 
 
@@ -197,6 +197,20 @@ class JobBook:
             if len(ended) > self._config.remembered_jobs:
                 del ended[next(iter(ended))]
         return tickets
+
+    def remember_result(self, job: JobRecord, record: TaskRecord) -> None:
+        """Keep the newest results of a lazily fed job, and forget tasks that nobody can depend on any more."""
+        results, names = job.results, job.names
+        assert results is not None
+        assert names is not None
+        assert record.outcome is not None
+        results[record.task.name] = record.outcome
+        if len(results) > self._config.remembered_results:
+            oldest = next(iter(results))
+            del results[oldest]
+            known = names.get(oldest)
+            if known is not None and known.state in ENDED:
+                del names[oldest]
 
     def shared(self, job: Job) -> JobRecord | None:
         """Return the equal job in flight that a new one joins, if any. One that is being cancelled is not joined."""

@@ -82,6 +82,7 @@ class SchedulerCore:
         self.timers: Timers[Run | TaskRecord] = Timers()
         self._outbox = Outbox()
         self.jobs = Jobs(config, self.book, self.quota, self._outbox)
+        self._sweeps = self.jobs.sweeps
         attempts = Attempts(config, draw)
         self.flow = Flow(config, self.admission, attempts, self.timers, self._outbox, self.jobs)
         self.jobs.flow = self.flow
@@ -111,6 +112,8 @@ class SchedulerCore:
             self.jobs.submit(event, now_s)
         else:
             self._take(event, now_s)
+        if self._sweeps.works:  # be called again at once, when the loop has turned
+            self.timers.soonest_s = min(self.timers.soonest_s, now_s)
         admission = self.admission
         # A waiting HIGH task can become late by the mere passing of time.
         if admission.attention or now_s >= admission.keep_at_s or admission.waiting[_HIGH] or self.flow.overload.sheds:
@@ -196,6 +199,8 @@ class SchedulerCore:
 
     def next_wake_at_s(self) -> float | None:
         """Return when `TimePassed` has to be said; None: time alone changes nothing."""
+        if self._sweeps.works:
+            return self._now_s
         at_s = min(self.timers.next_at_s() or math.inf, self._claim_at_s)
         return None if at_s == math.inf else at_s
 
@@ -209,6 +214,8 @@ class SchedulerCore:
                 self.flow.limits.excuse(run, stood_still_s, now_s)
         while (owner := self.timers.pop_due(now_s)) is not None:
             self.flow.timer_fired(owner, now_s)
+        if self._sweeps.works:
+            self._sweeps.go_on(now_s)
         if now_s >= self._claim_at_s:
             self.admission.changed()
 

@@ -89,6 +89,14 @@ class Endings:
             self._outbox.task_ended(record, now_s)
         self._listener.task_ended(record, now_s)
 
+    def end_doomed(self, record: TaskRecord, now_s: float) -> None:
+        """End a task that is not to start any more, if it has not ended by itself."""
+        failure = record.doom
+        if failure is not None and record.state not in ENDED:
+            self._admission.remove(record, now_s)
+            state = TaskState.SKIPPED if failure.kind is ErrorKind.SKIPPED else TaskState.CANCELLED
+            self.end(record, state, now_s, error=failure)
+
     def complete(self, record: TaskRecord, value: Any, now_s: float) -> None:
         """End a task whose work is done."""
         if record.task.retry.dependency is not None:

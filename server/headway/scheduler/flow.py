@@ -22,6 +22,7 @@ from headway.scheduler.retry import ON_REQUEST, RETRYABLE
 from headway.scheduler.stimuli import PreemptRun
 from headway.scheduler.timeouts import Timers
 
+_PENDING: Final = TaskState.PENDING
 _READY: Final = TaskState.READY
 _RUNNING: Final = TaskState.RUNNING
 _JOB_PENDING: Final = JobState.PENDING
@@ -64,9 +65,18 @@ class Flow:
 
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
+    def new_order(self) -> int:
+        """Return the next number of arrival, for a task that will be ready a little later."""
+        return self._admission.queue.new_order()
+
     def add(self, record: TaskRecord) -> None:
         """Take a new task over; it counts as queued from now on."""
         self.queued[record.priority] += 1
+
+    def first_ready(self, record: TaskRecord, now_s: float) -> None:
+        """Let a new task wait or start, unless it has to wait for others or will not start any more."""
+        if not record.missing and record.state is _PENDING and record.doom is None:
+            self.ready(record, now_s)
 
     def ready(self, record: TaskRecord, now_s: float) -> None:
         """Let a task wait for its place, or start it at once. What is paused waits outside of the queue."""
@@ -97,7 +107,8 @@ class Flow:
 
     def unhold(self, record: TaskRecord, now_s: float) -> None:
         """Let a task that was held wait for its place again; it keeps its number of arrival and its wait."""
-        if record.state is TaskState.READY and record.entry is None and record.wait is not Wait.RETRY:
+        waits = record.state is _READY and record.wait is not Wait.RETRY and record.doom is None
+        if waits and record.entry is None:
             self._admission.push(record, record.ready_at_s, now_s)
 
     def dispatch(self, now_s: float) -> None:
@@ -110,7 +121,10 @@ class Flow:
             if not starts:
                 break
             for record, grant, by_credit in starts:
-                self._start(record, grant, by_credit, now_s)
+                if record.doom is None:
+                    self._start(record, grant, by_credit, now_s)
+                else:  # one that started before it failed at once, and ended the others of its job
+                    self._hand_back(record, grant, by_credit, now_s)
         if admission.urgent_waits:
             admission.urgent_waits = False
             self._urge()
@@ -300,7 +314,7 @@ class Flow:
             return
         self._admission.release(run, ran_s)
         if spent:
-            self._admission.lose_order(record)
+            record.order = None  # behind its equals when it waits next
         self.ready(record, now_s)
 
     def _keeps_place(self, record: TaskRecord, run: Run, spent: bool) -> bool:
@@ -309,7 +323,7 @@ class Flow:
     def _spend_quantum(self, record: TaskRecord, now_s: float) -> bool:
         """Sink a task that keeps using its quantum up; return whether it just did."""
         level = record.level
-        if not self._admission.has_feedback(level) or record.quantum_s < self._config.quanta_s[level]:
+        if not self._admission.disciplines[level].ages or record.quantum_s < self._config.quanta_s[level]:
             return False
         record.quantum_s = 0.0
         record.quanta += 1
@@ -328,6 +342,8 @@ class Flow:
             self.limits.timer_fired(owner, now_s)
             return
         owner.timer = None
+        if owner.doom is not None:
+            return
         wait, owner.wait = owner.wait, None
         if wait is Wait.RETRY:
             self.ready(owner, now_s)

@@ -26,6 +26,7 @@ from headway.scheduler.reasons import blocks, failure_of_job, skipped_after
 from headway.scheduler.records import ENDED, JOB_ENDED, JobRecord, TaskRecord
 from headway.scheduler.resources import Quota
 from headway.scheduler.stimuli import Feed, Resolve, StopFeeding, Submitted, TasksFed
+from headway.scheduler.sweeps import AT_ONCE, Sweeps
 
 _PENDING: Final = TaskState.PENDING
 _FAILED: Final = TaskState.FAILED
@@ -47,6 +48,7 @@ class Jobs:
         self._config = config
         self._quota = quota
         self._outbox = outbox
+        self.sweeps = Sweeps()
         self._closed = False
         self._ended: deque[TaskRecord] = deque()
         self._ending = False
@@ -54,6 +56,7 @@ class Jobs:
     def close(self, reason: str, now_s: float) -> None:
         """End all jobs and accept no more."""
         self._closed = True
+        self.sweeps.finish(now_s)
         for record in tuple(self.book.active.values()):
             self.cancel(record, Failure(kind=ErrorKind.CANCELLED, message=reason), now_s)
 
@@ -126,9 +129,12 @@ class Jobs:
         for task in record.tasks:
             flow.add(task)
         # Tasks that start here may end others of the job only later: starting is a command, its result another input.
-        for task in record.tasks:
-            if not task.missing and task.state is _PENDING:
-                flow.ready(task, now_s)
+        if len(record.tasks) > AT_ONCE:
+            for task in record.tasks:
+                if not task.missing:
+                    task.order = flow.new_order()
+        # Who comes after a large job of its own priority that still comes in waits for his turn to do so.
+        self.sweeps.over(record.tasks, flow.first_ready, now_s, line=record.priority)
         if not record.exhausted:
             self._feed(record)
         elif not record.tasks:
@@ -226,7 +232,7 @@ class Jobs:
         if record.dependents is not None:
             self._release_dependents(record, now_s)
         if job.results is not None:
-            self._remember_result(job, record)
+            self.book.remember_result(job, record)
         if not job.unended and job.exhausted:
             self._finish(job, now_s)
             return
@@ -246,38 +252,25 @@ class Jobs:
             job.stopped = True
             self._stop_feeding(job)
             reason = Failure(kind=ErrorKind.SKIPPED, message=f"the job stopped when {record.task.name} failed")
-            for other in tuple(job.listed()):
-                if other.state not in ENDED and other.run is None:
-                    self.flow.hold(other, now_s)
-                    self.flow.endings.end(other, TaskState.SKIPPED, now_s, error=reason)
+            self._doom(job, reason, now_s)
         elif policy is OnTaskFailure.PAUSE:
             self.pause(job, now_s)
 
     def _release_dependents(self, record: TaskRecord, now_s: float) -> None:
         dependents, record.dependents = record.dependents, None
-        blocked = blocks(record)
+        why = skipped_after(record) if blocks(record) else None
+        doomed, freed = [], []
         for dependent in dependents or ():
             dependent.missing -= 1
-            if dependent.state is not TaskState.PENDING:
+            if dependent.state is not _PENDING or dependent.doom is not None:
                 continue
-            if blocked and not dependent.task.run_anyway and record.job.cancel_reason is None:
-                self.flow.endings.end(dependent, TaskState.SKIPPED, now_s, error=skipped_after(record))
+            if why is not None and not dependent.task.run_anyway and record.job.cancel_reason is None:
+                dependent.doom = why
+                doomed.append(dependent)
             elif not dependent.missing and record.job.cancel_reason is None:
-                self.flow.ready(dependent, now_s)
-
-    def _remember_result(self, job: JobRecord, record: TaskRecord) -> None:
-        """Keep the newest results of a lazily fed job, and forget tasks that nobody can depend on any more."""
-        results, names = job.results, job.names
-        assert results is not None
-        assert names is not None
-        assert record.outcome is not None
-        results[record.task.name] = record.outcome
-        if len(results) > self._config.remembered_results:
-            oldest = next(iter(results))
-            del results[oldest]
-            known = names.get(oldest)
-            if known is not None and known.state in ENDED:
-                del names[oldest]
+                freed.append(dependent)
+        self.sweeps.over(doomed, self.flow.endings.end_doomed, now_s)
+        self.sweeps.over(freed, self.flow.first_ready, now_s)
 
     def _finish(self, job: JobRecord, now_s: float) -> None:
         if job.finished_at_s is not None:
@@ -320,10 +313,19 @@ class Jobs:
         record.cancel_reason = failure
         self.book.forget_share(record)
         self._stop_feeding(record)
-        for task in tuple(record.listed()):
-            self.flow.limits.stop(task, failure, now_s)
+        for task in record.listed():
+            if task.run is not None:
+                self.flow.limits.cancel(task.run, failure, now_s)
+        self._doom(record, failure, now_s)
         if not record.unended and record.state not in JOB_ENDED:
             self._finish(record, now_s)
+
+    def _doom(self, record: JobRecord, failure: Failure, now_s: float) -> None:
+        """End what does not run; nothing of it starts from now on, however long it takes to end all."""
+        doomed = [task for task in record.listed() if task.run is None and task.state not in ENDED]
+        for task in doomed:
+            task.doom = failure
+        self.sweeps.over(doomed, self.flow.endings.end_doomed, now_s)
 
     def _stop_feeding(self, record: JobRecord) -> None:
         if not record.exhausted:
@@ -348,8 +350,9 @@ class Jobs:
         if record.priority is priority:
             return
         record.priority = priority
-        for task, wanted in tuple(priorities_of(record)):
-            self.flow.reprioritize(task, wanted, reason, now_s)
+        wanted = dict(priorities_of(record))
+        move = self.flow.reprioritize
+        self.sweeps.over(wanted, lambda task, at_s: move(task, wanted[task], reason, at_s), now_s)
         if self._outbox.observed and record.job.visible:
             self._outbox.job_progressed(record, now_s)
 

@@ -168,6 +168,7 @@ class TaskRecord:
         "deaths",
         "dependents",
         "deps",
+        "doom",
         "entry",
         "error",
         "in_attempt",
@@ -253,6 +254,7 @@ class TaskRecord:
         self.deaths = 0
         self.memory_factor = 1
         self.error: Failure | None = None
+        self.doom: Failure | None = None  # it does not start any more, and will end so
         self.outcome: Outcome | None = None
 
     @property
