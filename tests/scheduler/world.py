@@ -69,11 +69,12 @@ class Work:
 
 @dataclass
 class Begun:
-    """A run as it was begun."""
+    """A run as it was begun; `after`: how many events had been told by then."""
 
     run: StepRun
     at_s: float
     name: str
+    after: int
     ended_at_s: float | None = None
 
 
@@ -198,6 +199,11 @@ class World:
     def running(self) -> list[str]:
         return [found.name for found in self._runs.values()]
 
+    @property
+    def runs(self) -> list[Begun]:
+        """What runs now, also what was told to stop and has not yet."""
+        return list(self._runs.values())
+
     def outcome(self, ticket: int, name: str | None = None) -> Outcome:
         results = self.outcomes[ticket].results
         return results[name if name is not None else next(iter(results))]
@@ -236,7 +242,7 @@ class World:
 
     def _begin(self, run: StepRun) -> None:
         name = run.context.task_name
-        begun = Begun(run, self.now_s, name)
+        begun = Begun(run, self.now_s, name, len(self.events))
         self.begun.append(begun)
         self._runs[run.run_id] = begun
         work = run.call

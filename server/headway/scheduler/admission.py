@@ -251,7 +251,8 @@ class Admission:
                 break
             lack = quota.lacking(record.shape, guaranteed)
             if lack or not slots.free(pool):
-                self._keep(entry, (discipline.rank, entry.tag, entry.order), lack, False, now_s)
+                # By its present rank: room kept for who has risen is not for those that it has passed.
+                self._keep(entry, self._ranked(entry, now_s, False)[:3], lack, False, now_s)
                 break
             self._take(entry, now_s)
             starts.append((record, self._give(record, discipline, record.shape, now_s), False))
