@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -98,7 +99,7 @@ def test_dependents_start_after_and_receive_results() -> None:
         ((task("own", after=("own",)),), CycleError, ("own",)),
         ((task("a"), task("b", after=("ghost",))), UnknownDependencyError, ("b", "ghost")),
         ((task("twin"), task("twin")), DuplicateTaskError, ("twin",)),
-        ((task("big", cores=1.6),), ImpossibleRequirementError, ("big", "cpuCores", "1.6", "1.5")),
+        ((task("big", cores=2.1),), ImpossibleRequirementError, ("big", "cpuCores", "2.1", "2")),
         ((task("fat", memory_mb=1e9),), ImpossibleRequirementError, ("fat", "memoryMb")),
         (
             (Task(name="gpu", call=Work(), requirement=Requirement(gpu_count=1)),),
@@ -1059,3 +1060,40 @@ def test_every_task_ends_once_in_events() -> None:
     world.settle()
     ended = [event.task_id for event in world.of(TaskEnded)]
     assert len(ended) == len(set(ended)) == 30
+
+
+@pytest.mark.parametrize("policy", list(OnTaskFailure))
+@pytest.mark.parametrize("order", [("bad", "good"), ("good", "bad"), ("bad",), ("bad", "worse")])
+def test_the_last_tasks_of_a_source_may_end_at_once(order: tuple[str, ...], policy: OnTaskFailure) -> None:
+    """What can never be fails as it is fed: the job ends once, and not before the rest of what came with it."""
+    world = World()
+
+    async def source() -> AsyncIterator[Task]:
+        yield task("never asked")
+
+    lazy = Job(type="t", title="t", tasks=source(), job_id="lazy", on_task_failure=policy)
+    (ticket,) = world.submit(lazy)
+    world.feed("lazy", [task(name, cores=0.1 if name == "good" else 99.0) for name in order], exhausted=True)
+    if policy is OnTaskFailure.PAUSE:
+        world.tell(JobResumed("lazy"))
+    world.settle()
+    outcome = world.outcomes[ticket]
+    assert outcome.state is JobState.FAILED
+    assert outcome.results["bad"].error is not None
+    if policy is not OnTaskFailure.STOP:
+        assert set(outcome.results) == set(order)
+    world.check_empty()
+
+
+@pytest.mark.parametrize("kind", list(Priority))
+def test_work_that_asks_for_the_whole_machine_gets_what_is_not_reserved(kind: Priority) -> None:
+    """One core on a machine with one: that is what a task asks for that says nothing."""
+    world = World(totals=Totals(cpu_cores=1, memory_mb=8000))
+    for name in ("first", "second"):
+        world.run(name, Work(lasts_s=1), requirement=Requirement(cpu_cores=1.0, memory_mb=1), priority=kind)
+    assert world.running == ["first"] or kind is Priority.CRITICAL
+    assert world.core.quota.views()["cpuCores"].used == (1.0 if kind is Priority.CRITICAL else 0.75)
+    world.run("urgent", priority=Priority.CRITICAL)
+    assert "urgent" in world.order or kind is Priority.CRITICAL, "it always has room"
+    world.settle()
+    world.check_empty()

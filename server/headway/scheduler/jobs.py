@@ -162,15 +162,20 @@ class Jobs:
         record = self.book.active.get(event.job_id)
         if record is None:
             return
-        record.feeding = event.more
         if record.exhausted:  # it was cancelled or stopped meanwhile
+            record.feeding = event.more
             return
-        record.exhausted = event.exhausted or event.failure is not None
         if event.failure is not None:
             record.error = record.error or event.failure
+        # Some may end at once; that neither ends the job nor asks for more before all of these are in.
+        record.feeding = True
         for task in event.tasks:
             self._add_fed(record, task, now_s)
-        if record.exhausted:
+            if record.stopped:  # by its failure policy
+                return
+        record.feeding = event.more
+        if event.exhausted or event.failure is not None:
+            record.exhausted = True
             record.total = record.done + record.unended
             if not record.unended:
                 self._finish(record, now_s)

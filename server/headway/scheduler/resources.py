@@ -134,8 +134,9 @@ class Grant:
 class Quota:
     """What there is and who holds how much of it.
 
-    Ordinary work fits into total minus reserved. CRITICAL work may use everything; since cores can be shared, it is
-    content with fewer than it asks for, but not with less than a quarter of the reserve.
+    Ordinary work fits into total minus reserved; since cores can be shared, what asks for more than that, up to all
+    that there are, gets just that. CRITICAL work may use everything, and is content with fewer than it asks for, but
+    not with less than a quarter of the reserve.
 
     Args:
         totals: What the machine gives.
@@ -174,7 +175,7 @@ class Quota:
 
     def impossible(self, shape: Shape, task: str, critical: bool) -> ImpossibleRequirementError | None:
         """Return the error for what can never be given, even with nothing else running; None if it can."""
-        cores = self._total_cores if critical else self._room_cores
+        cores = self._total_cores
         memory = self._total_memory if critical else self._room_memory
         if shape.cores > cores:
             return ImpossibleRequirementError(task, "cpuCores", shape.cores / _CORE, cores / _CORE)
@@ -198,8 +199,10 @@ class Quota:
         if critical:
             if cores and self._total_cores - self.used_cores < min(cores, self._least_critical):
                 lack = CPU
-        elif cores and (self._ordinary_cores + cores > self._room_cores or self.used_cores + cores > self._total_cores):
-            lack = CPU
+        elif cores:
+            cores = min(cores, self._room_cores)
+            if self._ordinary_cores + cores > self._room_cores or self.used_cores + cores > self._total_cores:
+                lack = CPU
         memory = shape.memory
         if memory and (
             self.used_memory + memory > self._total_memory
@@ -217,6 +220,7 @@ class Quota:
         if critical:
             cores = min(cores, self._total_cores - self.used_cores)
         else:
+            cores = min(cores, self._room_cores)
             self._ordinary_cores += cores
             self._ordinary_memory += memory
         self.used_cores += cores

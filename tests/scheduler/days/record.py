@@ -54,6 +54,9 @@ class Day:
             await habit(uri)
             await asyncio.sleep(self._draw.expovariate(1 / 0.9))
         await asyncio.wait(self._asked, timeout=20)
+        for future in self._asked:
+            if future.done() and (error := future.exception()) is not None:
+                print(f"answered with an error: {error}", file=sys.stderr)
         self.done = sum(future.done() and future.exception() is None for future in self._asked)
 
     def _in_front(self) -> str:
@@ -145,7 +148,7 @@ class Day:
     async def _run_tests(self, uri: str) -> None:
         if self._tests is None:
             return
-        asked = self._ask("headway/submit", {"type": "tests", "arguments": {"paths": [self._tests]}})
+        asked = self._ask("headway/submit", {"type": "tests", "arguments": {"targets": [self._tests]}})
         if uri and self._draw.random() < 0.2:
             await asyncio.sleep(1.5)
             self._wire.notify("$/cancelRequest", {"id": asked})
