@@ -14,7 +14,7 @@ MODULES = modules_of(ROOT / "server" / "headway")
 IMPORTS = imports_of(MODULES)
 
 # Imports go down this list only.
-ROOMS = ("cli", "lsp", "session", "features", "engines", "workspace", "settings", "scheduler")
+ROOMS = ("cli", "lsp", "session", "features", "engines", "workspace", "settings", "scheduler", "wording")
 # Values that every room may speak of.
 VALUES = frozenset({"headway.workspace.text"})
 # The one door by which engines reach the scheduler: their processes are its children.

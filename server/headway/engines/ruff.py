@@ -18,6 +18,7 @@ from headway.engines.errors import EngineError
 from headway.engines.mirror import LONGEST_TEXT, Encoding
 from headway.engines.server import LanguageServer, ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, run
+from headway.wording import say
 from headway.workspace.documents import Document
 from headway.workspace.uris import identity
 
@@ -84,7 +85,7 @@ class RuffEngine(LanguageServer):
     def __init__(
         self, documents: Callable[[], Mapping[str, Document]], state_changed: Callable[[], None] | None = None
     ) -> None:
-        super().__init__("ruff", documents, state_changed, without="Meanwhile there are no new diagnostics.")
+        super().__init__("ruff", documents, state_changed, without=say("Meanwhile there are no new diagnostics."))
 
     def diagnose(self, document: Document) -> Reply | None:
         """Ask for a `RuffReport` of an open document; None where it is too long to be looked at.

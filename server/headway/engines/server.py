@@ -23,6 +23,7 @@ from headway.engines.client import FramingError, LspClient, Reply
 from headway.engines.errors import EngineUnavailableError
 from headway.engines.mirror import Encoding, Mirror
 from headway.scheduler.executors.children import Child, PriorityClass, ProgramMissingError, RestartDelay
+from headway.wording import say
 from headway.workspace.documents import Document
 from headway.workspace.text import Text
 
@@ -121,7 +122,9 @@ class LanguageServer:
                     ran_s = await self._live_once(launch)
                 except ProgramMissingError as error:
                     self.coming = False
-                    self._set_state(EngineState.FAILED, f"{error}. {self._without}".strip())
+                    self._set_state(
+                        EngineState.FAILED, say("{problem}. {without}", problem=_missing(error), without=self._without)
+                    )
                     await asyncio.sleep(missing_s)
                     continue
                 wait_s = delay.ended(ran_s)
@@ -129,7 +132,12 @@ class LanguageServer:
                 self.coming = wait_s < _WORTH_WAITING_S
                 self._set_state(
                     EngineState.FAILED,
-                    f"{self.name} ended unexpectedly and is started again in {wait_s:.1f} s. {self._without}".strip(),
+                    say(
+                        "{name} ended unexpectedly and is started again in {wait_s:.1f} s. {without}",
+                        name=self.name,
+                        wait_s=wait_s,
+                        without=self._without,
+                    ),
                 )
                 await asyncio.sleep(wait_s)
                 self.coming = True
@@ -166,7 +174,9 @@ class LanguageServer:
                 reason = str(error)
                 _log.warning("%s wrote what is no message: %s", self.name, error)
             # Who waits for an answer hears of the end below, and shall not find a server that calls itself well.
-            self._set_state(EngineState.FAILED, f"{self.name} ended unexpectedly. {self._without}".strip())
+            self._set_state(
+                EngineState.FAILED, say("{name} ended unexpectedly. {without}", name=self.name, without=self._without)
+            )
         finally:
             limit.cancel()
             self._became_ready.clear()
@@ -305,6 +315,10 @@ class LanguageServer:
         """Send a notification; nothing happens where it is not ready."""
         if self._client is not None and self._mirror is not None:
             self._client.notify(method, params)
+
+
+def _missing(error: ProgramMissingError) -> str:
+    return say("cannot start {program!r}: {reason}", program=error.program, reason=error.reason)
 
 
 def _initialize_params(launch: ServerLaunch) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from headway.engines.markup import ALL_MARKDOWN, Markup
 from headway.engines.mirror import LONGEST_TEXT, Encoding, own_position, wire_position
 from headway.engines.server import LanguageServer, ServerLaunch
 from headway.scheduler.executors.children import PriorityClass
+from headway.wording import say
 from headway.workspace.documents import Document
 from headway.workspace.text import Position, Text
 
@@ -79,7 +80,7 @@ class TyEngine(LanguageServer):
         state_changed: Callable[[], None] | None = None,
         *,
         name: str = "ty",
-        without: str = "Meanwhile completions come from the index and the open text.",
+        without: str = say("Meanwhile completions come from the index and the open text."),
         completes: bool = True,
     ) -> None:
         super().__init__(name, documents, state_changed, without=without)

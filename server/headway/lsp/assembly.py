@@ -29,6 +29,7 @@ from headway.session.limits import scheduler_config
 from headway.session.ports import MessageLevel, Room, SessionContext
 from headway.session.rooms import build_rooms
 from headway.settings import Settings
+from headway.wording import say
 
 # Jobs that a person waits for or wonders about, and that are shown without having been asked for.
 _SHOWN_TYPES = frozenset({"index", "analysis", "tests"})
@@ -52,7 +53,7 @@ class Assembly:
         tasks: asyncio.TaskGroup,
         log_level_is_set: bool,
     ) -> None:
-        converter = groundwork.converter
+        converter, tongue = groundwork.converter, groundwork.tongue
         self._tasks = tasks
         self._recording: TextIO | None = None
         self._capabilities = capabilities
@@ -64,21 +65,26 @@ class Assembly:
         latencies = Latencies()
         connection.on_answer = latencies.answered
         self._queue_state = QueueStateReporter(
-            connection, self._scheduler, trouble=lambda: self._session.trouble, latency=latencies.current
+            connection,
+            self._scheduler,
+            trouble=lambda: self._session.trouble,
+            latency=latencies.current,
+            tongue=tongue,
         )
-        self._jobs = JobReporter(connection, self._scheduler)
+        self._jobs = JobReporter(connection, self._scheduler, tongue)
         self._progress = ProgressReporter(
             connection,
             self._scheduler,
             own_types=_SHOWN_TYPES,
             counted_types=_COUNTED_TYPES,
             may_create=capabilities.progress,
+            tongue=tongue,
         )
         groundwork.on_trouble = self._queue_state.poke
         rooms = build_rooms(self._session, groundwork.engine, capabilities.encoding.value)
         if not log_level_is_set:
             self._session.rooms.append(_LogLevel(self._session))
-        headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress)
+        headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress, tongue)
         headway_requests.register(connection)
         Commands(self._session, headway_requests).register(connection)
         search_requests = SearchRequests(self._session, rooms.searching, capabilities)
@@ -142,7 +148,7 @@ class Assembly:
 
     def _history_problem(self, problem: HistoryProblem) -> None:
         # It costs the past, not the present: worth a word, but the server is not degraded by it.
-        self._client.show(MessageLevel.WARNING, problem.message)
+        self._client.show(MessageLevel.WARNING, say("History of jobs: {problem}", problem=problem.message))
 
     def _pull_settings(self) -> bool:
         if not self._capabilities.configuration:

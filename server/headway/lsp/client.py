@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter, Json
+from headway.lsp.tongue import Tongue
 from headway.session.ports import MessageLevel
 from headway.workspace.documents import Document, Documents
 
@@ -27,8 +28,11 @@ _log = logging.getLogger(__name__)
 class Client:
     """The `ClientPort` of one connection."""
 
-    def __init__(self, connection: Connection, capabilities: ClientCapabilities, converter: Converter) -> None:
+    def __init__(
+        self, connection: Connection, capabilities: ClientCapabilities, converter: Converter, tongue: Tongue
+    ) -> None:
         self._connection = connection
+        self._tongue = tongue
         self._capabilities = capabilities
         self._converter = converter
         self._held: dict[str, Json] = {}
@@ -82,7 +86,9 @@ class Client:
             _ignore(self._connection.ask("workspace/diagnostic/refresh", None))
 
     def show(self, level: MessageLevel, text: str) -> None:
-        self._connection.notify("window/showMessage", {"type": int(level), "message": text[:_MESSAGE_CHARS]})
+        self._connection.notify(
+            "window/showMessage", {"type": int(level), "message": self._tongue.tell(text)[:_MESSAGE_CHARS]}
+        )
 
     def drained(self) -> None:
         """The client reads again: publish what was held back, as far as it is still about the newest text."""

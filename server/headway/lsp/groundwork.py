@@ -17,6 +17,7 @@ from headway.lsp.client import Client
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter
 from headway.lsp.initialization import session_options
+from headway.lsp.tongue import Tongue
 from headway.session.python_engine import PythonEngine
 from headway.session.session import Session
 
@@ -50,7 +51,8 @@ class Groundwork:
         self, connection: Connection, capabilities: ClientCapabilities, params: Mapping[str, Any], *, probes: bool
     ) -> None:
         self.converter = Converter(capabilities.encoding)
-        self.client = Client(connection, capabilities, self.converter)
+        self.tongue = Tongue(params.get("locale"))
+        self.client = Client(connection, capabilities, self.converter, self.tongue)
         self.on_trouble: Callable[[], None] = lambda: None
         options = session_options(params, probes=probes)
         self.session = Session(client=self.client, options=options, on_trouble=lambda: self.on_trouble())

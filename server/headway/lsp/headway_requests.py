@@ -12,6 +12,7 @@ from headway.lsp.connection import Connection, Encoded, encoded
 from headway.lsp.errors import INVALID_PARAMS, RpcError
 from headway.lsp.progress import ProgressReporter, Token
 from headway.lsp.queue_state import QueueStateReporter
+from headway.lsp.tongue import Tongue
 from headway.scheduler import Priority
 from headway.session.arguments import Arguments
 from headway.session.jobs import finished
@@ -26,8 +27,11 @@ _LONGEST_TIMELINE_MS = 3_600_000.0
 class HeadwayRequests:
     """Handlers of one session's `headway/*` requests."""
 
-    def __init__(self, session: Session, queue_state: QueueStateReporter, progress: ProgressReporter) -> None:
+    def __init__(
+        self, session: Session, queue_state: QueueStateReporter, progress: ProgressReporter, tongue: Tongue
+    ) -> None:
         self._session = session
+        self._tongue = tongue
         self._scheduler = session.scheduler
         self._queue_state = queue_state
         self._progress = progress
@@ -50,13 +54,13 @@ class HeadwayRequests:
 
     def snapshot(self, params: object) -> Encoded:
         snapshot = self._scheduler.snapshot()
-        wall_ms = self._scheduler.wall_ms
+        wall_ms, tongue = self._scheduler.wall_ms, self._tongue
         found: wire.Snapshot = {
             **self._queue_state.current(),
             "recentJobs": [
-                payloads.job_info(view, wall_ms) for view in self._scheduler.recent_jobs(limit=_MOST_RECENT)
+                payloads.job_info(view, wall_ms, tongue) for view in self._scheduler.recent_jobs(limit=_MOST_RECENT)
             ],
-            "activeAlerts": [payloads.alert(alert, wall_ms) for alert in self._scheduler.alerts.active()],
+            "activeAlerts": [payloads.alert(alert, wall_ms, tongue) for alert in self._scheduler.alerts.active()],
             "workers": [payloads.worker(view) for view in snapshot.workers],
             "index": cast("wire.IndexInfo", self._session.index_info()),
             "versions": versions(),
@@ -80,7 +84,7 @@ class HeadwayRequests:
         if token is not None:
             self._progress.follow(handle.job_id, token)
         outcome = await finished(handle)
-        info = payloads.job_info(handle.view(limit=_MOST_TASKS), self._scheduler.wall_ms)
+        info = payloads.job_info(handle.view(limit=_MOST_TASKS), self._scheduler.wall_ms, self._tongue)
         info["result"] = submitted.submission.result(outcome)
         return info
 

@@ -8,6 +8,7 @@ import dataclasses
 from headway.lsp import payloads
 from headway.lsp.connection import Connection
 from headway.lsp.protocol import ALERT, JOB_UPDATED, JobInfo
+from headway.lsp.tongue import Tongue
 from headway.scheduler import Scheduler
 from headway.scheduler.alerts import AlertChanged
 from headway.scheduler.model import Event, JobChanged, JobProgressed, JobState
@@ -24,8 +25,9 @@ class JobReporter:
     While the client does not take what is written, only the newest state of each job is kept.
     """
 
-    def __init__(self, connection: Connection, scheduler: Scheduler) -> None:
+    def __init__(self, connection: Connection, scheduler: Scheduler, tongue: Tongue) -> None:
         self._connection = connection
+        self._tongue = tongue
         self._scheduler = scheduler
         self._loop = asyncio.get_running_loop()
         self._open = False
@@ -63,7 +65,7 @@ class JobReporter:
             case JobProgressed():
                 self._progressed(event.job_id)
             case AlertChanged():
-                self._connection.notify(ALERT, payloads.alert(event.alert, self._scheduler.wall_ms))
+                self._connection.notify(ALERT, payloads.alert(event.alert, self._scheduler.wall_ms, self._tongue))
 
     def _changed(self, event: JobChanged) -> None:
         if event.state in ENDED:
@@ -94,7 +96,7 @@ class JobReporter:
             view = dataclasses.replace(view, state=state)
         if view.state not in ENDED:
             view = dataclasses.replace(view, finished_at_s=None)
-        self._send(payloads.job_info(view, self._scheduler.wall_ms))
+        self._send(payloads.job_info(view, self._scheduler.wall_ms, self._tongue))
 
     def _send(self, info: JobInfo) -> None:
         if not self._connection.congested:

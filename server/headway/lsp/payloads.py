@@ -18,6 +18,7 @@ from headway.lsp.protocol import (
     TaskInfo,
     Worker,
 )
+from headway.lsp.tongue import Tongue
 from headway.scheduler import alerts
 from headway.scheduler.model import (
     Depth,
@@ -49,12 +50,12 @@ def error_info(failure: Failure | None) -> ErrorInfo | None:
     return {"kind": failure.kind.value, "message": failure.message[:_MESSAGE_CHARS]}
 
 
-def job_info(view: JobView, wall_ms: WallMs) -> JobInfo:
+def job_info(view: JobView, wall_ms: WallMs, tongue: Tongue) -> JobInfo:
     """Return a job with its tasks."""
     return {
         "jobId": view.job_id,
         "type": view.type,
-        "title": view.title,
+        "title": tongue.tell(view.title),
         "priority": priority_name(view.priority),
         "state": view.state.value,
         "progress": view.progress,
@@ -90,12 +91,12 @@ def _task_info(task: TaskView) -> TaskInfo:
     }
 
 
-def active_job(view: JobView) -> ActiveJob:
+def active_job(view: JobView, tongue: Tongue) -> ActiveJob:
     """Return a job in flight, in short."""
     return {
         "jobId": view.job_id,
         "type": view.type,
-        "title": view.title,
+        "title": tongue.tell(view.title),
         "progress": view.progress,
         "done": view.done,
         "total": view.total,
@@ -139,7 +140,7 @@ def worker(view: WorkerView) -> Worker:
     }
 
 
-def alert(value: alerts.Alert, wall_ms: WallMs) -> Alert:
+def alert(value: alerts.Alert, wall_ms: WallMs, tongue: Tongue) -> Alert:
     """Return an alert."""
     return {
         "alertId": value.alert_id,
@@ -149,7 +150,7 @@ def alert(value: alerts.Alert, wall_ms: WallMs) -> Alert:
         "value": value.value,
         "threshold": value.threshold,
         "since": wall_ms(value.since_s),
-        "message": value.message,
+        "message": tongue.alert(value),
     }
 
 

@@ -11,13 +11,15 @@ from typing import TypeAlias
 from headway.lsp.connection import Connection
 from headway.lsp.errors import RpcError
 from headway.lsp.job_updates import ENDED
+from headway.lsp.tongue import Tongue
 from headway.scheduler import Scheduler
 from headway.scheduler.model import Event, JobChanged, JobProgressed, JobState
+from headway.wording import say
 
 Token: TypeAlias = int | str
 
 _INTERVAL_S = 0.25
-_ENDINGS = {JobState.COMPLETED: "done", JobState.FAILED: "failed", JobState.CANCELLED: "cancelled"}
+_ENDINGS = {JobState.COMPLETED: say("done"), JobState.FAILED: say("failed"), JobState.CANCELLED: say("cancelled")}
 
 _log = logging.getLogger(__name__)
 
@@ -47,12 +49,14 @@ class ProgressReporter:
         own_types: frozenset[str],
         counted_types: frozenset[str],
         may_create: bool,
+        tongue: Tongue,
     ) -> None:
         self._connection = connection
         self._scheduler = scheduler
         self._own_types = own_types
         self._counted_types = counted_types
         self._may_create = may_create
+        self._tongue = tongue
         self._loop = asyncio.get_running_loop()
         self._open = False
         self._by_job: dict[str, _Shown] = {}
@@ -70,7 +74,7 @@ class ProgressReporter:
         """End everything that is open and show nothing more."""
         self._unsubscribe()
         for shown in [*self._by_job.values()]:
-            self._end(shown, "the server ends")
+            self._end(shown, say("the server ends"))
 
     def follow(self, job_id: str, token: Token) -> None:
         """Show a job under a token that the client gave; a token in use already stays with its first job."""
@@ -134,7 +138,7 @@ class ProgressReporter:
             self._forget(shown)
             return
         shown.begun = True
-        value: dict[str, object] = {"kind": "begin", "title": view.title, "cancellable": True}
+        value: dict[str, object] = {"kind": "begin", "title": self._tongue.tell(view.title), "cancellable": True}
         if view.progress is not None or view.type in self._counted_types:
             shown.percentage = int((view.progress or 0.0) * 100)
             value["percentage"] = shown.percentage
@@ -146,7 +150,7 @@ class ProgressReporter:
         if self._connection.congested or now_s < shown.told_at_s + _INTERVAL_S:
             return
         shown.told_at_s = now_s
-        value: dict[str, object] = {"kind": "report", "message": _done_of(event.done, event.total)}
+        value: dict[str, object] = {"kind": "report", "message": self._tongue.tell(_done_of(event.done, event.total))}
         if event.progress is not None:
             # LSP: the percentage never falls.
             shown.percentage = max(shown.percentage, int(event.progress * 100))
@@ -156,7 +160,7 @@ class ProgressReporter:
     def _end(self, shown: _Shown, message: str) -> None:
         self._forget(shown)
         if shown.begun:
-            self._send(shown, {"kind": "end", "message": message})
+            self._send(shown, {"kind": "end", "message": self._tongue.tell(message)})
 
     def _forget(self, shown: _Shown | None) -> None:
         if shown is not None:
@@ -168,4 +172,4 @@ class ProgressReporter:
 
 
 def _done_of(done: int, total: int | None) -> str:
-    return f"{done:,}" if total is None else f"{done:,} of {total:,}"
+    return f"{done:,}" if total is None else say("{done:,} of {total:,}", done=done, total=total)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from headway.lsp import payloads
 from headway.lsp.connection import Connection
 from headway.lsp.protocol import QUEUE_STATE, Latency, QueueState, ServerState
+from headway.lsp.tongue import Tongue
 from headway.scheduler import Scheduler
 from headway.scheduler.model import Event, Priority, RunningView, Snapshot
 
@@ -25,6 +26,7 @@ class QueueStateReporter:
     Args:
         trouble: Says what is off, or None.
         latency: Gives the answer times to show.
+        tongue: Says it in the client's language.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class QueueStateReporter:
         *,
         trouble: Callable[[], str | None],
         latency: Callable[[], dict[str, Latency]],
+        tongue: Tongue,
     ) -> None:
         self._connection = connection
         self._scheduler = scheduler
         self._trouble = trouble
         self._latency = latency
+        self._tongue = tongue
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._due_at_s = 0.0
@@ -131,6 +135,7 @@ class QueueStateReporter:
         return "idle"
 
     def _payload(self, snapshot: Snapshot, seq: int) -> QueueState:
+        trouble = self._trouble()
         return {
             "seq": seq,
             "at": self._scheduler.wall_ms(snapshot.at_s),
@@ -139,12 +144,12 @@ class QueueStateReporter:
             "pausedPriorities": [payloads.priority_name(priority) for priority in snapshot.paused],
             "pauseReason": snapshot.pause_reason,  # type: ignore[typeddict-item]
             "running": [payloads.running_task(task) for task in snapshot.running[: payloads.MOST_RUNNING]],
-            "jobs": [payloads.active_job(job) for job in snapshot.jobs[: payloads.MOST_JOBS]],
+            "jobs": [payloads.active_job(job, self._tongue) for job in snapshot.jobs[: payloads.MOST_JOBS]],
             "resources": {name: payloads.resource_use(view) for name, view in snapshot.resources.items()},
             "pressure": payloads.pressure(snapshot.pressure),
             "latency": self._latency(),
             "alerts": len(self._scheduler.alerts.active()),
-            "message": self._trouble(),
+            "message": None if trouble is None else self._tongue.tell(trouble),
         }
 
     def _fingerprint(self, snapshot: Snapshot) -> Hashable:

@@ -30,6 +30,7 @@ from headway.session.arguments import Arguments
 from headway.session.jobs import value_of
 from headway.session.ports import Room, SessionContext, Submission
 from headway.settings import Settings
+from headway.wording import say
 from headway.workspace.documents import Document
 from headway.workspace.uris import identity
 
@@ -89,7 +90,7 @@ class Diagnosing(Room):
     def _wanted(self) -> ServerLaunch | None:
         program = self._program()
         if program is None:
-            self._context.degraded("ruff", "ruff is not installed beside Headway: there are no diagnostics.")
+            self._context.degraded("ruff", say("ruff is not installed beside Headway: there are no diagnostics."))
             return None
         folders = [folder for folder in self._context.folders if folder.path is not None]
         first = folders[0].path if folders else None
@@ -241,7 +242,7 @@ class Diagnosing(Room):
         checked: list[int] = []
         job = Job(
             type="analysis",
-            title=title or "Analyze workspace",
+            title=title or say("Analyze workspace"),
             tasks=self._analysis(globs, checked),
             priority=Priority.BATCH if priority is None else priority,
         )

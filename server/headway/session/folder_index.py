@@ -21,6 +21,7 @@ from headway.session.disk_changes import DiskChanges
 from headway.session.folder_contents import FolderContents
 from headway.session.ports import Folder, SessionContext
 from headway.session.setbacks import Setbacks
+from headway.wording import say
 from headway.workspace import listing
 from headway.workspace.documents import Document
 from headway.workspace.indexer import Indexed
@@ -92,7 +93,7 @@ class FolderIndex:
     @property
     def title(self) -> str:
         """What the job is called that brings the index up to date."""
-        return f"Index {self.name}"
+        return say("Index {folders}", folders=self.name)
 
     @property
     def is_complete(self) -> bool:
@@ -284,7 +285,7 @@ class FolderIndex:
 
     def placed(self, placed: Placed | None) -> None:
         if placed is None:
-            self._try_again("The index could not be opened; the log says why. Clear the cache, or restart.")
+            self._try_again(say("The index could not be opened; the log says why. Clear the cache, or restart."))
             return
         if placed.path is None:
             return self.setbacks.turn_off(placed.message)
@@ -314,7 +315,9 @@ class FolderIndex:
         if plan is None:
             self._scan_wanted = True
             self._suspects.update(suspects)
-            self._try_again(f"{self.name} could not be listed; the log says why. Index it again, or restart.")
+            self._try_again(
+                say("{folder} could not be listed; the log says why. Index it again, or restart.", folder=self.name)
+            )
             return
         self.setbacks.succeeded()
         self._listed = True

@@ -20,6 +20,7 @@ from headway.session.edits import Edits
 from headway.session.folder_index import FolderIndex
 from headway.session.ports import FileChange, Room, SessionContext, Submission
 from headway.settings import Settings
+from headway.wording import joined, say
 from headway.workspace.documents import Document
 from headway.workspace.files import ReadOptions
 from headway.workspace.listing import ListingOptions
@@ -142,7 +143,7 @@ class Indexing(Room):
         if not self._started:
             return
         messages = dict.fromkeys(f.setbacks.message for f in self._folders.values() if f.setbacks.message)
-        self.context.degraded("index", " ".join(messages) or None)
+        self.context.degraded("index", joined(" ", messages) or None)
         self._on_change()
 
     # ---- what is asked ----------------------------------------------------------------------------------------------
@@ -218,7 +219,8 @@ class Indexing(Room):
         job = Job(
             job_id=job_id,
             type="index",
-            title=title or f"Index {names or 'nothing: no folder is open, or the index is off'}",
+            title=title
+            or say("Index {folders}", folders=names or say("nothing: no folder is open, or the index is off")),
             tasks=self._tasks(globs, job_id),
             priority=Priority.BATCH if priority is None else priority,
             window=4,

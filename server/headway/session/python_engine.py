@@ -26,6 +26,7 @@ from headway.engines.server import ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, clean_environment
 from headway.session.ports import FileChange, Room, SessionContext
 from headway.settings import Settings
+from headway.wording import say
 from headway.workspace.documents import Document
 from headway.workspace.uris import identity
 
@@ -52,7 +53,7 @@ class PythonEngine(Room):
             lambda: context.documents.snapshot(),
             lambda: self._searchers_keeper.tell(),
             name="ty (references)",
-            without="Meanwhile references cannot be found.",
+            without=say("Meanwhile references cannot be found."),
             completes=False,
         )
         self._keeper = ServerKeeper(self.ty, lambda: self._wanted(PriorityClass.INTERACTIVE), context.degraded)
@@ -118,7 +119,9 @@ class PythonEngine(Room):
             return None
         program = settings.ty.path or own_program("ty")
         if program is None:
-            self._context.degraded("ty", "ty is not installed beside Headway: completions know the open text only.")
+            self._context.degraded(
+                "ty", say("ty is not installed beside Headway: completions know the open text only.")
+            )
             return None
         folders = self._context.folders
         roots = [folder.path for folder in folders if folder.path is not None]

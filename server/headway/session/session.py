@@ -22,6 +22,7 @@ from headway.session.ports import (
     Submission,
 )
 from headway.settings import Problem, Settings, read
+from headway.wording import joined, say
 from headway.workspace.documents import Document, Documents
 from headway.workspace.text import Text
 
@@ -111,7 +112,7 @@ class Session:
     @property
     def trouble(self) -> str | None:
         """What is off and what to do about it, in one line for each; None where all is well."""
-        return "\n".join(self._troubles.values()) or None
+        return joined("\n", self._troubles.values()) or None
 
     def degraded(self, source: str, message: str | None) -> None:
         """Note that something of `source` is off, or with None that it is well again."""
@@ -172,7 +173,9 @@ class Session:
         self._told = set(self._problems)
         if new:
             listed = "; ".join(str(problem) for problem in new)
-            self.client.show(MessageLevel.WARNING, f"Settings that Headway does not take: {listed}")
+            self.client.show(
+                MessageLevel.WARNING, say("Settings that Headway does not take: {problems}", problems=listed)
+            )
 
     async def clear_cache(self) -> None:
         """Forget everything that can be found out anew."""

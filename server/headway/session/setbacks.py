@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from headway.wording import say
 from headway.workspace.opened import Trouble
 
 _RETRY_DELAYS_S: Final = (0.5, 2.0, 10.0)
@@ -68,15 +69,23 @@ class Setbacks:
             self.avoid = reason
         if self._reopenings > _MOST_REOPENINGS:
             self.turn_off(
-                f"The index of {self._name} keeps breaking ({reason}) and is off. When that is mended, clear the "
-                "cache or restart."
+                say(
+                    "The index of {folder} keeps breaking ({reason}) and is off. When that is mended, clear the cache "
+                    "or restart.",
+                    folder=self._name,
+                    reason=reason,
+                )
             )
 
     def waits(self, reason: str) -> None:
         """Somebody else holds the lock of the index."""
         self.say(
-            f"Another program holds the lock of the index of {self._name} ({reason}). Indexing goes on as soon as it "
-            "lets go."
+            say(
+                "Another program holds the lock of the index of {folder} ({reason}). Indexing goes on as soon as it "
+                "lets go.",
+                folder=self._name,
+                reason=reason,
+            )
         )
 
     def succeeded(self) -> None:

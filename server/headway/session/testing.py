@@ -33,6 +33,7 @@ from headway.scheduler.model import (
 )
 from headway.session.arguments import Arguments
 from headway.session.ports import Folder, Room, SessionContext, Submission
+from headway.wording import say
 
 _COST = Requirement(cpu_cores=0.5, memory_mb=128)
 _NEVER_AGAIN = RetryPolicy(max_retries=0)  # A test run has effects: repeating it is the person's decision.
@@ -56,7 +57,7 @@ class Testing(Room):
         targets, extra = read.texts("targets", most=10_000), read.texts("extraArgs", most=1000)
         job = Job(
             type="tests",
-            title=title or "Run tests",
+            title=title or say("Run tests"),
             tasks=self._tasks(targets, extra),
             priority=Priority.LOW if priority is None else priority,
         )

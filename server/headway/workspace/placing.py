@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from headway.wording import say
 from headway.workspace.database import StoreBusyError, StoreDamagedError, StoreError, StoreUnusableError
 from headway.workspace.store import Store
 
@@ -73,7 +74,7 @@ def place(cache_dir: str, root: str, *, owner_pid: int, avoid: str = "") -> Plac
             raise StoreUnusableError(path, avoid)
         rebuilt = _prepare(path, root)
     except StoreBusyError as error:
-        return _elsewhere(root, error, "another program holds its lock", owner_pid)
+        return _elsewhere(root, error, say("another program holds its lock"), owner_pid)
     except StoreError as error:
         return _elsewhere(root, error, error.reason, owner_pid)
     _forget_unused(Path(path).parent.parent, keep=Path(path).parent)
@@ -111,9 +112,11 @@ def _prepare(path: str, root: str) -> str | None:
 
 
 def _elsewhere(root: str, error: StoreError, reason: str, owner_pid: int) -> Placed:
-    message = (
-        f"The index cannot be kept in {os.path.dirname(error.path)} ({reason}). It is in a temporary folder and will "
-        "be made anew at the next start. Make room there and the folder writable, or choose another cache directory."
+    message = say(
+        "The index cannot be kept in {folder} ({reason}). It is in a temporary folder and will be made anew at the "
+        "next start. Make room there and the folder writable, or choose another cache directory.",
+        folder=os.path.dirname(error.path),
+        reason=reason,
     )
     for parent in _temporary_parents():
         with contextlib.suppress(OSError, StoreError):
@@ -123,8 +126,12 @@ def _elsewhere(root: str, error: StoreError, reason: str, owner_pid: int) -> Pla
             return Placed(path=path, message=message, temporary=folder)
     return Placed(
         path=None,
-        message=f"There is no index: neither {os.path.dirname(error.path)} ({reason}) nor a temporary folder can be "
-        "written. Make room in one of them, or make it writable, and restart.",
+        message=say(
+            "There is no index: neither {folder} ({reason}) nor a temporary folder can be written. Make room in one of "
+            "them, or make it writable, and restart.",
+            folder=os.path.dirname(error.path),
+            reason=reason,
+        ),
     )
 
 

@@ -1,0 +1,87 @@
+"""What the server says to people, in Simplified Chinese: by the English pattern, with the same facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+CHINESE: Final[Mapping[str, str]] = {
+    # engines
+    "{problem}. {without}": "{problem}。{without}",
+    "cannot start {program!r}: {reason}": "无法启动 {program!r}：{reason}",
+    "{name} ended unexpectedly. {without}": "{name} 意外结束。{without}",
+    "{name} ended unexpectedly and is started again in {wait_s:.1f} s. {without}": (
+        "{name} 意外结束，将在 {wait_s:.1f} 秒后重新启动。{without}"
+    ),
+    "Meanwhile there are no new diagnostics.": "在此期间没有新的诊断。",
+    "Meanwhile completions come from the index and the open text.": "在此期间补全来自索引和打开的文本。",
+    "Meanwhile references cannot be found.": "在此期间无法查找引用。",
+    "ty is not installed beside Headway: completions know the open text only.": (
+        "Headway 旁没有安装 ty：补全只了解打开的文本。"
+    ),
+    "ruff is not installed beside Headway: there are no diagnostics.": "Headway 旁没有安装 ruff：没有诊断。",
+    # the index
+    "The index could not be opened; the log says why. Clear the cache, or restart.": (
+        "无法打开索引，原因见日志。请清除缓存或重新启动。"
+    ),
+    "{folder} could not be listed; the log says why. Index it again, or restart.": (
+        "无法列出 {folder} 中的文件，原因见日志。请重新建立索引或重新启动。"
+    ),
+    "The index of {folder} keeps breaking ({reason}) and is off. When that is mended, clear the cache or restart.": (
+        "{folder} 的索引反复损坏（{reason}），已关闭。问题解决后，请清除缓存或重新启动。"
+    ),
+    "Another program holds the lock of the index of {folder} ({reason}). Indexing goes on as soon as it lets go.": (
+        "另一个程序锁定了 {folder} 的索引（{reason}）。锁定解除后索引会继续。"
+    ),
+    "another program holds its lock": "另一个程序锁定了它",
+    (
+        "The index cannot be kept in {folder} ({reason}). It is in a temporary folder and will be made anew at the "
+        "next start. Make room there and the folder writable, or choose another cache directory."
+    ): (
+        "索引无法保存在 {folder} 中（{reason}）。它现在位于临时文件夹，下次启动时会重新建立。"
+        "请在该处腾出空间并使该文件夹可写，或选择其他缓存目录。"
+    ),
+    (
+        "There is no index: neither {folder} ({reason}) nor a temporary folder can be written. Make room in one of "
+        "them, or make it writable, and restart."
+    ): "没有索引：{folder}（{reason}）和临时文件夹都无法写入。请在其中之一腾出空间或使其可写，然后重新启动。",
+    # settings, history
+    "Settings that Headway does not take: {problems}": "Headway 不接受的设置：{problems}",
+    "History of jobs: {problem}": "任务历史：{problem}",
+    # jobs and their progress
+    "Index {folders}": "为 {folders} 建立索引",
+    "nothing: no folder is open, or the index is off": "（无：没有打开文件夹，或索引已关闭）",
+    "Analyze workspace": "分析工作区",
+    "Run tests": "运行测试",
+    "{done:,} of {total:,}": "{done:,} / {total:,}",
+    "done": "完成",
+    "failed": "失败",
+    "cancelled": "已取消",
+    "the server ends": "服务器正在结束",
+    # alerts
+    "over: ": "已恢复：",
+    "one in twenty {where} tasks takes {value:.1f} s or longer (limit {threshold:g} s)": (
+        "每二十个 {where} 任务中有一个需要 {value:.1f} 秒或更久（上限 {threshold:g} 秒）"
+    ),
+    "one in a hundred {where} tasks takes {value:.1f} s or longer (limit {threshold:g} s)": (
+        "每一百个 {where} 任务中有一个需要 {value:.1f} 秒或更久（上限 {threshold:g} 秒）"
+    ),
+    "{value:.0f} {where} tasks wait (limit {threshold:g})": "{value:.0f} 个 {where} 任务在等待（上限 {threshold:g}）",
+    "a {where} task has waited for {value:.0f} s (limit {threshold:g} s)": (
+        "一个 {where} 任务已等待 {value:.0f} 秒（上限 {threshold:g} 秒）"
+    ),
+    (
+        "other programs use the processors to {value:.0%} (limit {threshold:.0%}); background work takes "
+        "what they leave"
+    ): "其他程序的处理器使用率 {value:.0%}（上限 {threshold:.0%}）；后台任务使用剩余部分",
+    "the memory is used to {value:.0%} (limit {threshold:.0%}); close programs or lower scheduler.memoryMb": (
+        "内存使用率 {value:.0%}（上限 {threshold:.0%}）；请关闭其他程序或调低 scheduler.memoryMb"
+    ),
+    "a GPU is used to {value:.0%} (limit {threshold:.0%})": "一块 GPU 的使用率 {value:.0%}（上限 {threshold:.0%}）",
+    "{value:.0%} of the {where} tasks of the last minute failed (limit {threshold:.0%})": (
+        "最近一分钟的 {where} 任务中有 {value:.0%} 失败（上限 {threshold:.0%}）"
+    ),
+    "{value:.0%} of the {where} attempts of the last minute ran out of time (limit {threshold:.0%})": (
+        "最近一分钟的 {where} 尝试中有 {value:.0%} 超时（上限 {threshold:.0%}）"
+    ),
+}
