@@ -41,6 +41,7 @@ from headway.scheduler import (
     UnknownDependencyError,
     current_step,
 )
+from headway.scheduler.calls import job_of_call
 from headway.scheduler.executors.base import Executors, MachineReport, Pressure, RunSink, StepRun, Totals
 from headway.scheduler.executors.inline import InlineExecutor, inline_executors
 from headway.scheduler.executors.loop import LoopExecutor, LoopRunning
@@ -623,3 +624,23 @@ def test_steps_of_every_kind(run_virtual: Run, kind: StepKind) -> None:
             assert outcome.results["a"].value == 4
 
     run_virtual(main())
+
+
+def test_a_call_is_the_job_that_its_arguments_say() -> None:
+    """It is put together by position, for speed; here by name."""
+    policies = TimeoutPolicy(hard_s=3.0), RetryPolicy(max_retries=1)
+    args = (print, (1, 2), "name", Priority.LOW, TaskKind.MIXED, None, *policies, 7.0, "a", "b", "c", True)
+    task = Task(
+        name="name",
+        call=print,
+        args=(1, 2),
+        kind=TaskKind.MIXED,
+        timeout=policies[0],
+        retry=policies[1],
+        deadline_at_s=7.0,
+        affinity="a",
+    )
+    same = Job(
+        type="run", title="name", tasks=(task,), priority=Priority.LOW, supersede_key="b", share_key="c", visible=True
+    )
+    assert job_of_call(*args) == same

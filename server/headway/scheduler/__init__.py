@@ -11,6 +11,7 @@ import importlib
 TYPE_CHECKING = False  # as in `typing`, which a starting worker process can do without
 if TYPE_CHECKING:
     from headway.scheduler.alerts import Alert, AlertChanged, AlertLevel
+    from headway.scheduler.calls import LIGHT
     from headway.scheduler.config import OnBattery, RetryDefaults, SchedulerConfig
     from headway.scheduler.context import StepContext, current_step
     from headway.scheduler.errors import (
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     )
     from headway.scheduler.remembered import HistoryLimits, HistoryProblem, RememberedJob, RememberedTask
     from headway.scheduler.retry import classify
-    from headway.scheduler.scheduler import LIGHT, Scheduler
+    from headway.scheduler.scheduler import Scheduler
     from headway.scheduler.strategies import DEFAULT, FIFO, PRIORITY, Strategy
 
 # Imported when first asked for: a worker process needs little of all this, and needs it at once.
@@ -167,10 +168,8 @@ _NAMES_IN = {
         "RememberedTask",
     ),
     "retry": ("classify",),
-    "scheduler": (
-        "LIGHT",
-        "Scheduler",
-    ),
+    "scheduler": ("Scheduler",),
+    "calls": ("LIGHT",),
     "strategies": (
         "DEFAULT",
         "FIFO",

@@ -73,17 +73,17 @@ class Endings:
         record.error = error
         record.value = record.values = record.partial = None
         record.outcome = Outcome(
-            state=state,
-            value=value,
-            error=error,
-            fallback=fallback,
-            partial=partial,
-            attempts=record.attempt,
-            waited_s=record.waited_s,
-            ran_s=record.ran_s,
-            started_at_s=record.started_at_s,
-            finished_at_s=now_s,
-            pid=record.pid,
+            state,
+            value,
+            error,
+            fallback,
+            partial,
+            record.attempt,
+            record.waited_s,
+            record.ran_s,
+            record.started_at_s,
+            now_s,
+            record.pid,
         )
         if self._outbox.observed:
             self._outbox.task_ended(record, now_s)

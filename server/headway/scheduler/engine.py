@@ -147,6 +147,15 @@ class Engine:
         if self._timers.soonest_s < self._armed_at_s:
             self._set_timer()
 
+    def submit_one(self, event: Submitted, waiter: JobHandle) -> None:
+        """Hand one job in, as `submit` does several; raises the same."""
+        commands = self._core.handle(event, self._clock())
+        waiter.attach(self._core.jobs.submitted[0])
+        if commands:
+            self._apply(commands)
+        if self._timers.soonest_s < self._armed_at_s:
+            self._set_timer()
+
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with each event from now on; return what ends that."""
         self._subscribers = [*self._subscribers, subscriber]

@@ -11,7 +11,7 @@ from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Attempts
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.endings import Endings, Listener
-from headway.scheduler.executors.base import StepResult, StepRun
+from headway.scheduler.executors.base import StepResult
 from headway.scheduler.limits import Limits, late, partial_of
 from headway.scheduler.model import ErrorKind, Failure, JobState, OnStepFailure, Priority, StepState, TaskState
 from headway.scheduler.outbox import Outbox
@@ -200,29 +200,8 @@ class Flow:
         record.run = self.runs[run_id] = run
         if grant.best_effort:
             self._background[run_id] = run
-        task = record.task
-        steps = task.steps
-        if steps:
-            step = steps[record.step]
-            call, args, kwargs, name = step.call, step.args, step.kwargs, step.name
-        else:
-            assert task.call is not None
-            call, args, kwargs, name = task.call, task.args, task.kwargs, task.name
         self.limits.arm(run)
-        self._outbox.commands.append(
-            StepRun(
-                run_id,
-                call,
-                args,
-                kwargs,
-                record.kind,
-                record.priority,
-                task.affinity,
-                name,
-                record.context_data,
-                record.shape.memory_mb,
-            )
-        )
+        self._outbox.commands.append(run)
 
     def run_ended(self, run_id: int, result: StepResult, now_s: float) -> None:
         """Take an executor's word that a run has ended."""

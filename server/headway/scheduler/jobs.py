@@ -292,9 +292,7 @@ class Jobs:
         if results is None:
             results = {task.task.name: task.outcome for task in job.tasks if task.outcome is not None}
         tickets = self.book.leave(job)
-        self._outbox.commands.append(
-            Resolve(tickets, JobOutcome(job_id=job.job_id, state=state, results=results, error=error))
-        )
+        self._outbox.commands.append(Resolve(tickets, JobOutcome(job.job_id, state, results, error)))
 
     # ---- jobs are ended, moved, paused ------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Attempts
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.endings import Endings
-from headway.scheduler.model import ErrorKind, Failure, OnTimeout, StepKind, TaskState
+from headway.scheduler.model import NO_LIMITS, ErrorKind, Failure, OnTimeout, StepKind, TaskState
 from headway.scheduler.outbox import Outbox
 from headway.scheduler.records import ENDED, Cause, Run, TaskRecord, Wait
 from headway.scheduler.stimuli import AbandonRun, CancelRun
@@ -56,13 +56,7 @@ class Limits:
         record = run.record
         task = record.task
         policy = task.timeout
-        if (
-            policy.soft_s is None
-            and policy.hard_s is None
-            and policy.heartbeat_s is None
-            and task.deadline_at_s is None
-            and not task.steps
-        ):
+        if policy is NO_LIMITS and task.deadline_at_s is None and not task.steps:
             run.allowed_s = allowed_s = task.requirement.longest_run_s
             due_at_s = run.began_at_s - record.ran_s + allowed_s
         else:

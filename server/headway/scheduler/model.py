@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from headway.scheduler.eventclass import event, value
+from headway.scheduler.eventclass import description, event, message
 from headway.scheduler.kinds import (
     ErrorKind,
     Jitter,
@@ -74,7 +74,7 @@ class Step:
     on_failure: OnStepFailure = OnStepFailure.FAIL
 
 
-@value
+@description
 class Task:
     """A part of a job that can be scheduled alone: either `steps`, or one bare `call`."""
 
@@ -98,7 +98,7 @@ class Task:
 TaskSource: TypeAlias = Sequence[Task] | AsyncIterator[Task]
 
 
-@value
+@description
 class Job:
     """A person's whole intent. `tasks` may be an async iterator: then they are fed lazily, `window` at a time."""
 
@@ -129,7 +129,7 @@ class Failure:
     retry_after_s: float | None = None
 
 
-@value
+@message
 class Outcome:
     """How a task ended. `fallback`: the value is the policy's; `partial`: the value is what was reported so far."""
 
@@ -146,7 +146,7 @@ class Outcome:
     pid: int | None = None  # process that ran its last step
 
 
-@value
+@message
 class JobOutcome:
     """How a job ended; `results` by task name (of a lazily fed job the newest 1,000)."""
 

@@ -40,18 +40,18 @@ class Outbox:
     ) -> None:
         self.commands.append(
             StepEnded(
-                at_s=now_s,
-                job_id=record.job.job_id,
-                task_id=record.task_id,
-                task_name=record.task.name,
-                name=record.step_name,
-                priority=record.priority,
-                state=state,
-                started_at_s=result.started_at_s,
-                ran_s=result.ran_s,
-                slot=result.slot,
-                pid=result.pid,
-                error=failure,
+                now_s,
+                record.job.job_id,
+                record.task_id,
+                record.task.name,
+                record.step_name,
+                record.priority,
+                state,
+                result.started_at_s,
+                result.ran_s,
+                result.slot,
+                result.pid,
+                failure,
             )
         )
 
@@ -59,12 +59,12 @@ class Outbox:
         job = record.job
         self.commands.append(
             TaskQueued(
-                at_s=now_s,
-                job_id=job.job_id,
-                task_id=record.task_id,
-                name=record.task.name,
-                priority=record.priority,
-                visible=job.job.visible,
+                now_s,
+                job.job_id,
+                record.task_id,
+                record.task.name,
+                record.priority,
+                job.job.visible,
             )
         )
 
@@ -72,14 +72,14 @@ class Outbox:
         job = record.job
         self.commands.append(
             TaskStarted(
-                at_s=now_s,
-                job_id=job.job_id,
-                task_id=record.task_id,
-                name=record.task.name,
-                priority=record.priority,
-                attempt=record.attempt,
-                waited_s=waited_s,
-                visible=job.job.visible,
+                now_s,
+                job.job_id,
+                record.task_id,
+                record.task.name,
+                record.priority,
+                record.attempt,
+                waited_s,
+                job.job.visible,
             )
         )
 
@@ -88,13 +88,13 @@ class Outbox:
         assert record.outcome is not None
         self.commands.append(
             TaskEnded(
-                at_s=now_s,
-                job_id=job.job_id,
-                task_id=record.task_id,
-                name=record.task.name,
-                priority=record.priority,
-                outcome=record.outcome,
-                visible=job.job.visible,
+                now_s,
+                job.job_id,
+                record.task_id,
+                record.task.name,
+                record.priority,
+                record.outcome,
+                job.job.visible,
             )
         )
 

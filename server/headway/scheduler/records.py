@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any, Final
 
-from headway.scheduler.executors.base import NOTHING, ROLES, StepContextData, role_of
+from headway.scheduler.executors.base import NOTHING, ROLES, StepContextData, StepRun, role_of
 from headway.scheduler.model import (
     Failure,
     Job,
@@ -16,6 +16,7 @@ from headway.scheduler.model import (
     OnTimeout,
     Outcome,
     Priority,
+    Step,
     StepKind,
     StepState,
     Task,
@@ -308,8 +309,12 @@ class TaskRecord:
         return deadline
 
 
-class Run:
-    """One run of one step, from `Begin` until its executor says that it has ended."""
+class Run(StepRun):
+    """One run of one step, from when it is begun until its executor says that it has ended.
+
+    Executors see in it what is to be run; the rest is the core's alone. One object serves both: one comes with each
+    task.
+    """
 
     __slots__ = (
         "allowed_s",
@@ -322,21 +327,30 @@ class Run:
         "failure",
         "grant",
         "how",
-        "kind",
         "limit",
         "pool",
         "record",
-        "run_id",
         "stuck",
         "timer",
         "urged",
     )
 
     def __init__(self, run_id: int, record: TaskRecord, grant: Grant, began_at_s: float) -> None:
+        task = record.task
+        what: Task | Step = task.steps[record.step] if task.steps else task
+        assert what.call is not None
         self.run_id = run_id
+        self.call = what.call
+        self.args = what.args
+        self.kwargs = what.kwargs
+        self.name = what.name
+        self.kind = record.kind
+        self.priority = record.priority
+        self.affinity = task.affinity
+        self._context = record.context_data
+        self.memory_mb = record.shape.memory_mb
         self.record = record
         self.pool = record.pool
-        self.kind = record.kind
         self.grant: Grant | None = grant
         self.began_at_s = began_at_s
         self.beat_at_s = began_at_s

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from headway.scheduler.alerts import Alerts
+from headway.scheduler.calls import job_of_call
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.core import SchedulerCore
 from headway.scheduler.engine import Engine
@@ -23,7 +24,6 @@ from headway.scheduler.here import own_executors, this_machine
 from headway.scheduler.metrics import Metrics
 from headway.scheduler.model import (
     NO_LIMITS,
-    ONE_CORE,
     RETRY_BY_PRIORITY,
     Event,
     Job,
@@ -34,7 +34,6 @@ from headway.scheduler.model import (
     Requirement,
     RetryPolicy,
     Snapshot,
-    Task,
     TaskKind,
     TimeoutPolicy,
 )
@@ -60,9 +59,6 @@ from headway.scheduler.watchdog import Watchdog
 if TYPE_CHECKING:
     from headway.scheduler.durable import Factory
     from headway.scheduler.history import History
-
-# What a coroutine takes that mostly waits; computing belongs into a worker process.
-LIGHT = Requirement(cpu_cores=0.05, memory_mb=1.0)
 
 
 class Scheduler:
@@ -170,7 +166,7 @@ class Scheduler:
         Raises:
             SubmissionError: it was refused (see the subclasses in `errors`); nothing was enqueued.
         """
-        return self._submit((job,), 1)[0]
+        return self._submit_one(job, 1)
 
     def submit_many(self, jobs: Iterable[Job]) -> list[JobHandle]:
         """Take several jobs, or none of them; what is most urgent among them starts first.
@@ -229,33 +225,22 @@ class Scheduler:
         Raises:
             SubmissionError: as `submit`.
         """
-        title = name if name is not None else str(getattr(call, "__name__", "task"))
-        if requirement is None:
-            requirement = LIGHT if kind is TaskKind.COROUTINE else ONE_CORE
-        task = Task(
-            name=title,
-            call=call,
-            args=args,
-            kwargs=NOTHING,  # said, it need not be made
-            kind=kind,
-            requirement=requirement,
-            timeout=timeout,
-            retry=retry,
-            deadline_at_s=deadline_at_s,
-            affinity=affinity,
+        job = job_of_call(
+            call,
+            args,
+            name,
+            priority,
+            kind,
+            requirement,
+            timeout,
+            retry,
+            deadline_at_s,
+            affinity,
+            supersede_key,
+            share_key,
+            visible,
         )
-        job = Job(
-            type="run",
-            title=title,
-            tasks=(task,),
-            priority=priority,
-            supersede_key=supersede_key,
-            context=NOTHING,
-            share_key=share_key,
-            durable_args=NOTHING,
-            visible=visible,
-        )
-        return self._submit((job,), 1)[0]
+        return self._submit_one(job, 1)
 
     def retry(self, job_id: str) -> JobHandle:
         """Submit a job that FAILED or was CANCELLED once more, whole and under a new id.
@@ -274,7 +259,21 @@ class Scheduler:
         if record.results is not None:
             raise NotRetryableError(job_id, "its tasks came from a source that is used up")
         job = dataclasses.replace(record.job, job_id=None)
-        return self._submit((job,), record.attempt + 1)[0]
+        return self._submit_one(job, record.attempt + 1)
+
+    def _submit_one(self, job: Job, attempt: int) -> JobHandle:
+        if self._loop is None or self._closed or self.history is not None:
+            return self._submit((job,), attempt)[0]
+        ticket = self._next_ticket
+        self._next_ticket = ticket + 1
+        engine = self._engine
+        handle = engine.waiters[ticket] = JobHandle(engine, ticket)
+        try:
+            engine.submit_one(Submitted((job,), (ticket,), attempt), handle)
+        except BaseException:
+            engine.waiters.pop(ticket, None)
+            raise
+        return handle
 
     def _submit(self, jobs: tuple[Job, ...], attempt: int) -> list[JobHandle]:
         if self._loop is None or self._closed:

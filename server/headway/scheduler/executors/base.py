@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from headway.scheduler.eventclass import value
+from headway.scheduler.eventclass import message
 from headway.scheduler.model import Failure, Priority, StepKind, WorkerChanged, WorkerView
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -140,7 +140,7 @@ class StepRun:
         return self._context
 
 
-@value
+@message
 class StepResult:
     """How a run ended. Exactly one of: a value, an `error`, or `cancelled` (it ended because it was told to).
 

@@ -179,12 +179,13 @@ class LoopRunning(StepContext):
         began_at_s = self._started_at_s
         self._sink.done(
             StepResult(
-                value=self._value,
-                error=self._failure,
-                cancelled=self._was_cancelled,
-                started_at_s=began_at_s,
-                ran_s=now_s - began_at_s,
-                slot="loop",
+                self._value,
+                self._failure,
+                self._was_cancelled,
+                began_at_s,
+                now_s - began_at_s,
+                None,
+                "loop",
             )
         )
 
