@@ -20,6 +20,7 @@ from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPoli
 from headway.session.jobs import RequestSupersededError, value_of
 from headway.session.ports import Room, SessionContext
 from headway.session.python_engine import PythonEngine
+from headway.workspace.index import suffixes_of
 from headway.workspace.python_text import place_at
 from headway.workspace.symbols import Found, IndexView
 from headway.workspace.text import Position, Range
@@ -135,7 +136,7 @@ class Navigating(Room):
             return ()
         place = place_at(document.content, position)
         name = document.slice(Range(place.start, place.end))
-        return self._view().named(name, _MOST_BY_NAME) if name else ()
+        return self._view().named(name, _MOST_BY_NAME, suffixes_of(document.language)) if name else ()
 
     async def _asked(self, ty: TyEngine, method: str, key: str, params: Mapping[str, Any]) -> bytes | _Stale | None:
         for _ in range(_STALE_ANSWERS):

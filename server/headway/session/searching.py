@@ -22,7 +22,7 @@ from headway.workspace.index import Definition, index_text
 from headway.workspace.listing import glob_rules
 from headway.workspace.store import Store
 from headway.workspace.symbols import Found, IndexView
-from headway.workspace.uris import identity
+from headway.workspace.uris import identity, uri_to_path
 from headway.workspace.words import query_words
 
 _log = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ _LONGEST_QUERY: Final = 4_000
 _LONGEST_OUTLINED: Final = 4_000_000
 # Fuzzy matches by single letters are worth showing only where nothing better was found.
 _ENOUGH_NAMES: Final = 5
+_MOST_NEAR: Final = 20  # open files by whose nearness symbols of one name are ordered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +107,7 @@ class Searching:
             self._indexing.view.symbols,
             query,
             MOST_SYMBOLS,
+            self._open_paths(),
             priority=Priority.HIGH,
             name=f"symbols {query[:40]!r}",
             kind=TaskKind.IO_BOUND,
@@ -114,6 +116,10 @@ class Searching:
         )
         found: Sequence[Found] = await value_of(handle)
         return found
+
+    def _open_paths(self) -> list[str]:
+        paths = (uri_to_path(document.uri) for document in self._context.documents.snapshot().values())
+        return [path for path in paths if path is not None][:_MOST_NEAR]
 
     async def document_symbols(self, uri: str) -> Sequence[Outline]:
         """Return the outline of an open document; none where it is not open, or longer than anybody reads.

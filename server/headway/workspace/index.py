@@ -59,6 +59,15 @@ LANGUAGES = {
 }
 
 
+# Languages that use each other's names, as the editor calls them and as we do.
+_FAMILIES = (
+    ("javascript", "typescript", "javascriptreact", "typescriptreact", "vue"),
+    ("c", "cpp"),
+    ("java", "kotlin", "scala"),
+    ("shell", "shellscript"),
+)
+
+
 class SymbolKind(enum.IntEnum):
     """The kinds of the Language Server Protocol that we give, with its numbers."""
 
@@ -175,6 +184,12 @@ class FileIndex:
 def language_of(path: str) -> str | None:
     """Return the language of a file by its name, None for what is not indexed."""
     return LANGUAGES.get(PurePosixPath(path).suffix.lower())
+
+
+def suffixes_of(language: str) -> tuple[str, ...]:
+    """Return the suffixes of files whose names can be used in a language, none where it is unknown."""
+    family = next((family for family in _FAMILIES if language in family), (language,))
+    return tuple(suffix for suffix, of in LANGUAGES.items() if of in family)
 
 
 def module_name(path: str) -> str:

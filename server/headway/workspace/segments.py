@@ -12,8 +12,8 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, islice
+from operator import sub
 from typing import NamedTuple
 
 from headway.workspace.index import Definition
@@ -25,8 +25,6 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789_"
 _LETTER_INDEX = {letter: index for index, letter in enumerate(_LETTERS)}
 # A change of the layout makes blobs of older stores unreadable: raise `index.INDEX_VERSION` together with it.
 _FORMAT = 1
-# A bound of one look-up, so that a few common letters typed into a vast workspace cost no more than in a small one.
-_MAX_CANDIDATES = 5_000
 
 
 class IndexedFile(NamedTuple):
@@ -38,17 +36,26 @@ class IndexedFile(NamedTuple):
     definitions: Sequence[Definition]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Symbol:
-    """A symbol found in the index."""
+class Symbol(NamedTuple):
+    """A symbol found in the index; a tuple, since a look-up makes hundreds of them."""
 
     name: str
     kind: int
     container: str
     path: str
-    range: Range
-    selection_range: Range
+    place: Sequence[int]  # line, column, end line, end column, line and column of the name
     wide: Sequence[int] | None = None  # see `index.Wide`
+
+    @property
+    def range(self) -> Range:
+        """The whole definition."""
+        return Range(Position(self.place[0], self.place[1]), Position(self.place[2], self.place[3]))
+
+    @property
+    def selection_range(self) -> Range:
+        """Its name."""
+        line, column = self.place[4:6]
+        return Range(Position(line, column), Position(line, column + len(self.name)))
 
 
 class Segment:
@@ -177,26 +184,53 @@ class Segment:
 
     def symbol(self, name_index: int, row: int) -> Symbol:
         """Return one symbol in full."""
-        line, column, end_line, end_column, name_line, name_column = self._places[row * _PLACES : (row + 1) * _PLACES]
-        name = self.name(name_index)
         return Symbol(
-            name=name,
-            kind=self.kind_of[row],
-            container=self.container(row),
-            path=self.paths[self._file_of[row]],
-            range=Range(Position(line, column), Position(end_line, end_column)),
-            selection_range=Range(Position(name_line, name_column), Position(name_line, name_column + len(name))),
-            wide=self._wide.get(row),
+            self.name(name_index),
+            self.kind_of[row],
+            self._containers[self.container_of[row]],
+            self.paths[self._file_of[row]],
+            self._places[row * _PLACES : (row + 1) * _PLACES],
+            self._wide.get(row),
         )
 
     # ---- finding names ----
 
     def with_prefix(self, prefix: str) -> range:
         """Return the indices of the names that start with a prefix, in whatever case."""
+        if self._folded is not None:
+            wanted = prefix.lower().encode("utf-8", "surrogatepass")
+            low = self._first_not_below(wanted, 0)
+            # Behind every name that starts with the prefix, since no text holds this byte.
+            return range(low, self._first_not_below(wanted + b"\xff", low))
         low = bisect_left(_FoldedNames(self), prefix.lower())
-        # Behind every name that starts with the prefix, since no name holds this last code point.
         high = bisect_left(_FoldedNames(self), prefix.lower() + "\U0010ffff", lo=low)
         return range(low, high)
+
+    def _first_not_below(self, wanted: bytes, low: int) -> int:
+        """Return the index of the first name, at least `low`, that is not below some bytes."""
+        folded, starts = self._folded, self._name_starts
+        assert folded is not None
+        length = len(wanted)
+        high = self.name_count
+        while low < high:
+            middle = (low + high) // 2
+            start = starts[middle]
+            # The line's end counts as part of the name: it is below all that names hold.
+            if folded[start : min(start + length, starts[middle + 1] - 1)] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def shortest(self, indices: range) -> list[tuple[int, int]]:
+        """Return length and index of names that follow each other, the shortest first."""
+        starts = self._name_starts
+        lengths = map(sub, starts[indices.start + 1 : indices.stop + 1], starts[indices.start : indices.stop])
+        return sorted(zip(lengths, indices, strict=False))
+
+    def is_folded(self, index: int, folded: str) -> bool:
+        """Return whether a name is this one, whatever the case."""
+        return self.name(index).lower() == folded
 
     def containing(self, part: str) -> Iterator[int]:
         """Yield the indices of the names that contain a text, in whatever case."""
@@ -206,16 +240,18 @@ class Segment:
         if self._folded is None:
             yield from (index for index in range(self.name_count) if part.lower() in self.name(index).lower())
             return
+        if not self.with_letters(part):
+            return
         at = self._folded.find(wanted)
         while at >= 0:
             index = bisect_right(self._name_starts, at) - 1
             yield index
             at = self._folded.find(wanted, self._name_starts[index + 1])
 
-    def matching(self, pattern: re.Pattern[bytes], candidates: int) -> Iterator[int]:
-        """Yield the indices of the names, of those in a set, in which a pattern is found."""
+    def matching(self, pattern: re.Pattern[bytes], candidates: int, most: int) -> Iterator[int]:
+        """Yield the indices of the names, of those in a set, in which a pattern is found; at most `most` are tried."""
         search, names, starts = pattern.search, self._names, self._name_starts
-        for index in islice(bit_indices(candidates), _MAX_CANDIDATES):
+        for index in islice(bit_indices(candidates), most):
             if search(names, starts[index], starts[index + 1] - 1):
                 yield index
 

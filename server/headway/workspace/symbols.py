@@ -6,18 +6,15 @@ of its files that newer ones have replaced. Look-ups take microseconds to a few 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
+from headway.workspace import matching
 from headway.workspace.index import SymbolKind, module_name
 from headway.workspace.segments import Segment, Symbol
 
-# Bounds of one look-up, so that a letter typed into a vast workspace costs no more than in a small one.
-_MAX_NAMES_LOOKED_AT = 1_500
-_SHORTEST_FUZZY_QUERY = 3
 _LONGEST_QUERY = 200
 _SMALL_SYMBOLS = 4_000
 _MANY_SMALL = 12
@@ -32,11 +29,13 @@ _KIND_ORDER: dict[int, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A symbol of a workspace folder. `how`: "exact", "prefix", "humps", "part" or "letters"."""
+class Found(NamedTuple):
+    """A symbol of a workspace folder; a tuple, since a look-up makes hundreds of them.
 
-    root: str  # the folder's absolute path
+    `root` is the folder's absolute path, `how` one of `matching.HOWS`.
+    """
+
+    root: str
     symbol: Symbol
     how: str
 
@@ -89,7 +88,7 @@ class IndexView:
         """
         found: dict[str, Found] = {}
         # Names of other languages may be the shorter ones: then more have to be looked at to find enough.
-        for number, index in self._shortest(prefix, _MAX_NAMES_LOOKED_AT if suffixes else 2 * limit):
+        for number, index in matching.shortest([part.segment for part in self.parts], prefix):
             if len(found) >= 2 * limit:
                 break
             best = self._best(self.parts[number], index, suffixes)
@@ -101,55 +100,50 @@ class IndexView:
         names = sorted(found, key=lambda name: (not name.startswith(prefix), *_by_length(name)))
         return [found[name] for name in names[:limit]]
 
-    def symbols(self, query: str, limit: int) -> list[Found]:
+    def symbols(self, query: str, limit: int, near: Sequence[str] = ()) -> list[Found]:
         """Return symbols by name, best first: the whole name, its start, its humps, a part of it, its letters in order.
 
-        `Outer.name` looks for the name within that container. Case does not matter, but decides between equals. An
-        empty query gives nothing.
+        `Outer.name` looks for the name within that container. Case does not matter, but decides between equals. Among
+        symbols that fit equally well the shorter names come first; of one name what is nearer to some files, and then
+        what is more often meant. An empty query gives nothing.
+
+        Args:
+            near: Absolute paths of files that are worked on.
         """
         query = query.strip()[:_LONGEST_QUERY]
         container, _, name = query.rpartition(".")
         name = "".join(name.split())
-        if not name or limit <= 0:
+        if not name or "\n" in name or limit <= 0:
             return []
+        lookup = matching.Lookup([part.segment for part in self.parts], name)
         taken: set[tuple[int, int]] = set()
         found: list[Found] = []
-        for how in ("exact", "prefix", "humps", "part", "letters"):
+        rank = _Rank(name, near)
+        for how in matching.HOWS:
             level: list[Found] = []
-            for place in self._fitting(name, how, limit):
-                if place not in taken:
-                    taken.add(place)
-                    level += self._all(*place, how, container, limit)
-            level.sort(key=lambda f: (f.symbol.name != name, *_by_length(f.symbol.name), _importance(f.symbol), f.path))
+            # In a container few of the names may be meant, so more of them are looked at.
+            for _, number, index in lookup.fitting(how, limit if not container else 20 * limit):
+                if (number, index) not in taken:
+                    taken.add((number, index))
+                    level += self._all(number, index, how, container, limit)
+            level.sort(key=rank)
             found += level
             if len(found) >= limit:
                 break
         return found[:limit]
 
-    def named(self, name: str, limit: int = 50) -> list[Found]:
-        """Return the symbols with exactly this name."""
-        found = (f for f in self.symbols(name, limit * 4) if f.symbol.name == name)
-        return list(islice(found, limit))
-
-    def _fitting(self, name: str, how: str, limit: int) -> Iterator[tuple[int, int]]:
-        """Yield part and index of names that fit in one way; names that fit in a better way may be among them."""
-        if how == "prefix":
-            yield from self._shortest(name, limit)
-            return
-        for number, part in enumerate(self.parts):
-            for index in islice(_names(part.segment, name, how), limit):
-                yield number, index
-
-    def _shortest(self, prefix: str, limit: int) -> list[tuple[int, int]]:
-        """Return part and index of the shortest names with a prefix."""
-        left = _MAX_NAMES_LOOKED_AT
-        keys: list[tuple[int, int, int]] = []
-        for number, part in enumerate(self.parts):
-            indices = part.segment.with_prefix(prefix)[:left]
-            left -= len(indices)
-            keys += [(part.segment.name_length(index), number, index) for index in indices]
-        keys.sort()
-        return [(number, index) for _, number, index in keys[:limit]]
+    def named(self, name: str, limit: int = 50, suffixes: tuple[str, ...] = ()) -> list[Found]:
+        """Return the symbols with exactly this name, of files whose paths end with one of the suffixes if any."""
+        if not name or "." in name or "\n" in name:
+            return []
+        found = []
+        for _, number, index in matching.Lookup([part.segment for part in self.parts], name).fitting(
+            "exact", limit * 4
+        ):
+            if self.parts[number].segment.name(index) == name:
+                found += self._all(number, index, "exact", "", limit * 4)
+        fitting = [f for f in found if not suffixes or f.symbol.path.endswith(suffixes)]
+        return sorted(fitting, key=_Rank(name, ()))[:limit]
 
     def _best(self, part: _Part, index: int, suffixes: tuple[str, ...]) -> Found | None:
         segment = part.segment
@@ -159,14 +153,40 @@ class IndexView:
             rows = (row for row in rows if paths[segment.file_at(row)].endswith(suffixes))
         rows = islice(rows, 50)
         row = min(rows, key=lambda row: _rank(segment.kind_of[row], bool(segment.container_of[row])), default=None)
-        return None if row is None else Found(root=part.root, symbol=segment.symbol(index, row), how="prefix")
+        return None if row is None else Found(part.root, segment.symbol(index, row), "prefix")
 
     def _all(self, number: int, index: int, how: str, container: str, limit: int) -> list[Found]:
         part = self.parts[number]
         rows = part.live_rows(index)
         if container:
             rows = (row for row in rows if _encloses(container, part, row))
-        return [Found(root=part.root, symbol=part.segment.symbol(index, row), how=how) for row in islice(rows, limit)]
+        return [Found(part.root, part.segment.symbol(index, row), how) for row in islice(rows, limit)]
+
+
+class _Rank:
+    """The order of symbols that fit equally well."""
+
+    def __init__(self, name: str, near: Sequence[str]) -> None:
+        self._name = name
+        self._near = [path.split("/") for path in near]
+        self._distances: dict[tuple[str, str], int] = {}
+
+    def __call__(self, found: Found) -> tuple[object, ...]:
+        symbol = found.symbol
+        name = symbol.name
+        importance = _importance(symbol)
+        return name != self._name, len(name), name, self._distance(found), importance, symbol.path, found.root
+
+    def _distance(self, found: Found) -> int:
+        """Return how many folders one goes through from the nearest of the files that are worked on."""
+        if not self._near:
+            return 0
+        key = (found.root, found.symbol.path)
+        known = self._distances.get(key)
+        if known is None:
+            parts = found.path.split("/")
+            known = self._distances[key] = min(_steps(parts, other) for other in self._near)
+        return known
 
 
 class SymbolTable:
@@ -252,20 +272,6 @@ class SymbolTable:
                 self._parts[serial] = replace(part, dead=dead)
 
 
-def _names(segment: Segment, name: str, how: str) -> Iterator[int]:
-    folded = name.lower()
-    if how == "exact":
-        return (index for index in segment.with_prefix(name)[:50] if segment.name(index).lower() == folded)
-    if how == "humps" and len(folded) >= 2:
-        candidates = segment.with_humps(folded.lstrip("_")[:1]) & segment.with_letters(folded.replace("_", ""))
-        return segment.matching(_hump_pattern(folded.replace("_", "")), candidates)
-    if how == "part":
-        return segment.containing(folded)
-    if how == "letters" and len(folded) >= _SHORTEST_FUZZY_QUERY:
-        return segment.matching(_order_pattern(folded), segment.with_letters(folded))
-    return iter(())
-
-
 def _by_length(name: str) -> tuple[int, str]:
     return len(name), name
 
@@ -285,27 +291,10 @@ def _encloses(container: str, part: _Part, row: int) -> bool:
     return container.lower() in within
 
 
-def _either_case(letter: str) -> bytes:
-    variants = {re.escape(variant.encode("utf-8", "surrogatepass")) for variant in (letter.lower(), letter.upper())}
-    return b"(?:" + b"|".join(sorted(variants)) + b")"
-
-
-@lru_cache(maxsize=64)
-def _order_pattern(letters: str) -> re.Pattern[bytes]:
-    """A pattern that is found where the letters occur in their order."""
-    return re.compile(b"[^\n]*?".join(map(_either_case, letters)))
-
-
-@lru_cache(maxsize=64)
-def _hump_pattern(letters: str) -> re.Pattern[bytes]:
-    """A pattern that is found where the letters are made of starts of a name's parts: `orbo` or `ob` in OrderBook.
-
-    Each letter follows the one before it directly or starts a part: behind an underscore, or in upper case behind what
-    is not.
-    """
-    pattern = b""
-    for letter in letters:
-        upper = re.escape(letter.upper().encode("utf-8", "surrogatepass"))
-        part = b"(?:(?<![A-Za-z0-9])" + _either_case(letter) + b"|(?<![A-Z])" + upper + b")"
-        pattern += b"(?:" + _either_case(letter) + b"|[^\n]*?" + part + b")" if pattern else part
-    return re.compile(pattern)
+def _steps(one: Sequence[str], other: Sequence[str]) -> int:
+    same = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        same += 1
+    return len(one) + len(other) - 2 * same
