@@ -21,12 +21,15 @@ from tests.mutation.trial import KILLED, SLOW, Trial, Trials
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "headway.scheduler"
 MODULES = (
-    "core", "jobs", "flow", "endings", "limits", "book", "records", "graph",
-    "queues", "strategies", "admission", "credit", "resources", "gpus",
+    "core", "jobs", "flow", "endings", "limits", "book", "records", "graph", "sweeps",
+    "queues", "strategies", "admission", "standback", "credit", "resources", "gpus",
     "retry", "attempts", "timeouts",
 )  # fmt: skip
 # Tests of the pure core only: they take milliseconds, and nothing of theirs outlives a trial.
-TESTS = ("test_parts.py", "test_core.py", "test_traps.py", "test_switches.py", "test_promises.py", "test_machine.py")
+TESTS = tuple(
+    f"test_{name}.py"
+    for name in ("parts", "core", "traps", "switches", "asked", "sweeps", "promises", "edges", "machine")
+)
 LEAST_SCORE = 0.8
 
 

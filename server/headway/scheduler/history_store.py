@@ -71,7 +71,7 @@ class HistoryStore:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
-        except BaseException:
+        except BaseException:  # whatever broke it off, a cancel too: all of it is in the file, or nothing
             self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
@@ -232,7 +232,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
         else:
             db.execute("BEGIN IMMEDIATE")  # takes the lock for good, and fails here where it cannot be written
             db.execute("COMMIT")
-    except BaseException:
+    except BaseException:  # whatever it was, nobody else will close it
         db.close()
         raise
     return db

@@ -115,7 +115,6 @@ class LevelQueue(Generic[T]):
     """
 
     def __init__(self, levels: int = 5, capacity: int | None = None) -> None:
-        self._levels = levels
         self._capacity = capacity
         self._lines: dict[tuple[int, Hashable], Line[T]] = {}
         self._waiting = [0] * levels

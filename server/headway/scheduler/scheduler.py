@@ -288,7 +288,7 @@ class Scheduler:
             handles.append(handle)
         try:
             engine.submit(Submitted(jobs, tuple(range(first, end)), attempt), handles)
-        except BaseException:
+        except BaseException:  # whatever refused them: nobody waits for an end that cannot come
             for ticket in range(first, end):
                 engine.waiters.pop(ticket, None)
             raise

@@ -59,7 +59,7 @@ def connect(path: str) -> sqlite3.Connection:
             f"PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {_JOURNAL_BYTES}; PRAGMA temp_store = MEMORY;"
             f"PRAGMA secure_delete = OFF; PRAGMA max_page_count = {_MAX_BYTES // PAGE_BYTES};"
         )
-    except BaseException:
+    except BaseException:  # whatever it was, nobody else will close it
         db.close()
         raise
     return db

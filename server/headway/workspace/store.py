@@ -124,7 +124,7 @@ class Store:
                     self._db.execute(f"SELECT 1 FROM {table} LIMIT 0")
                 if readonly:
                     self._db.execute("PRAGMA query_only = 1")
-            except BaseException:
+            except BaseException:  # whatever it was, nobody else will close it
                 self._db.close()
                 raise
             if found != fingerprint():
@@ -367,7 +367,7 @@ class Store:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
-        except BaseException:
+        except BaseException:  # whatever broke it off, a cancel too: all of it is in the file, or nothing
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise

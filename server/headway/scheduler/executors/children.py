@@ -174,7 +174,7 @@ class Child:
         self.stdout = asyncio.StreamReader(limit=_STREAM_LIMIT_BYTES, loop=loop)
         try:
             await self._connect(loop, self._process)
-        except BaseException:
+        except BaseException:  # a cancel, too: a child that nobody holds must not live on
             self.kill()
             raise
 

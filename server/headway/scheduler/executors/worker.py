@@ -220,14 +220,14 @@ class _Worker:
         try:
             try:
                 call, args, kwargs, *data = pickle.loads(body)
-            except Exception as error:
+            except Exception as error:  # unpickling runs code of users, which may raise anything
                 raise _cannot_load(error) from error
             value = self._call(call, args, kwargs, _StepData(*data))
             try:
                 answer = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
             except MemoryError:
                 raise
-            except Exception as error:
+            except Exception as error:  # so does pickling
                 raise _cannot_send(value, error) from error
             if len(answer) > self._max_result_bytes:
                 raise _too_large("the result", len(answer), self._max_result_bytes)
