@@ -29,9 +29,9 @@ class Tongue:
             self._words = CHINESE
 
     def tell(self, text: str) -> str:
-        """Return a sentence in this language; plain strings come back as they are."""
+        """Return a sentence in this language, as a plain string."""
         if not self._words or not isinstance(text, Said):
-            return text
+            return str(text)
         facts = {name: self.tell(fact) if isinstance(fact, str) else fact for name, fact in text.facts.items()}
         return self._words.get(text.pattern, text.pattern).format(**facts)
 
