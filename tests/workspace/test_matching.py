@@ -110,3 +110,17 @@ def test_every_way_has_its_name() -> None:
     ):
         assert fitting(segments, query, how) == ["OrderBook"]
         assert how in HOWS
+
+
+def test_what_is_gone_takes_no_place() -> None:
+    """Names of files that are gone or newer elsewhere do not use up what may be shown."""
+    table = SymbolTable("/w")
+    table.adopt(segment([f"order_{number}" for number in range(50)], 1))
+    table.adopt(segment(["order_book_kept"], 2, "b.py"))
+    table.remove([1], 60)
+    table.adopt(segment(["orders_kept_too", "x"], 3, "c.py"))
+    table.adopt(segment(["y"], 3, "c.py"))
+    view = IndexView(parts=table.parts)
+    for query in ("ord", "obk", "rder", "orderkept"):
+        assert [f.symbol.name for f in view.symbols(query, 1)] in (["order_book_kept"], ["orders_kept_too"])
+    assert [f.symbol.name for f in view.complete("ord", 1)]

@@ -8,7 +8,7 @@ fast as a small one: there a query of few letters fits more names than anybody r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -30,10 +30,14 @@ class Lookup:
 
     Args:
         name: What is typed, without containers and spaces; not empty.
+        is_live: Says whether the name with an index in a segment, by its number, is still there.
     """
 
-    def __init__(self, segments: Sequence[Segment], name: str) -> None:
+    def __init__(
+        self, segments: Sequence[Segment], name: str, is_live: Callable[[int, int], bool] = lambda number, index: True
+    ) -> None:
         self._segments = segments
+        self._is_live = is_live
         self._folded = name.lower()
         self._bare = self._folded.replace("_", "")
         self._starting = [segment.with_prefix(name) for segment in segments]
@@ -57,13 +61,18 @@ class Lookup:
         found.sort()
         return found[:limit]
 
+    def shortest(self) -> Iterator[tuple[int, int]]:
+        """Yield number of the segment and index of names that start with the query, the shortest first."""
+        return ((number, index) for _, number, index in self.fitting("prefix", _MOST_WITH_PREFIX))
+
     def _exact(self) -> list[tuple[int, int, int]]:
         found = []
         for number, (segment, starting) in enumerate(zip(self._segments, self._starting, strict=True)):
             for index in starting[:_MOST_EXACT]:
                 if not segment.is_folded(index, self._folded):
                     break  # What is longer follows.
-                found.append((segment.name_length(index), number, index))
+                if self._is_live(number, index):
+                    found.append((segment.name_length(index), number, index))
         return found
 
     def _prefix(self) -> list[tuple[int, int, int]]:
@@ -73,7 +82,9 @@ class Lookup:
             some = starting[:left]
             if some:
                 left -= len(some)
-                found += [(length, number, index) for length, index in segment.shortest(some)]
+                found += [
+                    (length, number, index) for length, index in segment.shortest(some) if self._is_live(number, index)
+                ]
         return found
 
     def _humps(self, limit: int) -> list[tuple[int, int, int]]:
@@ -122,22 +133,18 @@ class Lookup:
             segment = self._segments[number]
             share = max(1, left // (len(numbers) - done))
             left -= min(share, candidates[number].bit_count())
-            hits = segment.matching(pattern, candidates[number], share)
+            hits = (i for i in segment.matching(pattern, candidates[number], share) if self._is_live(number, i))
             found += [(segment.name_length(index), number, index) for index in islice(hits, limit)]
         return found
 
     def _parts(self, most: int) -> list[tuple[int, int, int]]:
         found = []
         for number, segment in enumerate(self._segments):
-            found += [(segment.name_length(i), number, i) for i in islice(segment.containing(self._folded), most)]
+            holding = (i for i in segment.containing(self._folded) if self._is_live(number, i))
+            found += [(segment.name_length(i), number, i) for i in islice(holding, most)]
             if len(found) >= _MOST_PARTS:
                 break
         return found
-
-
-def shortest(segments: Sequence[Segment], prefix: str) -> Iterator[tuple[int, int]]:
-    """Yield number of the segment and index of names with a prefix, the shortest first."""
-    return ((number, index) for _, number, index in Lookup(segments, prefix).fitting("prefix", _MOST_WITH_PREFIX))
 
 
 def _either_case(letter: str) -> bytes:

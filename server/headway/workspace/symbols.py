@@ -88,7 +88,7 @@ class IndexView:
         """
         found: dict[str, Found] = {}
         # Names of other languages may be the shorter ones: then more have to be looked at to find enough.
-        for number, index in matching.shortest([part.segment for part in self.parts], prefix):
+        for number, index in self._lookup(prefix).shortest():
             if len(found) >= 2 * limit:
                 break
             best = self._best(self.parts[number], index, suffixes)
@@ -115,7 +115,7 @@ class IndexView:
         name = "".join(name.split())
         if not name or "\n" in name or limit <= 0:
             return []
-        lookup = matching.Lookup([part.segment for part in self.parts], name)
+        lookup = self._lookup(name)
         taken: set[tuple[int, int]] = set()
         found: list[Found] = []
         rank = _Rank(name, near)
@@ -144,6 +144,15 @@ class IndexView:
                 found += self._all(number, index, "exact", "", limit * 4)
         fitting = [f for f in found if not suffixes or f.symbol.path.endswith(suffixes)]
         return sorted(fitting, key=_Rank(name, ()))[:limit]
+
+    def _lookup(self, name: str) -> matching.Lookup:
+        parts = self.parts
+
+        def is_live(number: int, index: int) -> bool:
+            part = parts[number]
+            return not part.dead or any(True for _ in part.live_rows(index))
+
+        return matching.Lookup([part.segment for part in parts], name, is_live)
 
     def _best(self, part: _Part, index: int, suffixes: tuple[str, ...]) -> Found | None:
         segment = part.segment
