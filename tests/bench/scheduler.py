@@ -35,6 +35,7 @@ def bench() -> Iterator[Figure]:
     """Measure all of it."""
     yield from _beside_others()
     yield from _among_many()
+    yield from _holds()
     yield _memory()
     yield from _core()
 
@@ -83,50 +84,106 @@ def _beside_others() -> Iterator[Figure]:
 
 
 def _among_many() -> Iterator[Figure]:
-    """What one more task costs, and moving or cancelling one, with few and with many that wait."""
-    costs = asyncio.run(_costs())
+    """What one more task costs, and moving or cancelling one, with few and with many that wait.
+
+    Means count all that happens meanwhile, the collector included; medians are what one usually meets.
+    """
+    rounds = [asyncio.run(_costs()) for _ in range(FEWER_ROUNDS)]
     for name in ("run one more", "cancel one", "set priority of one"):
-        few_s, many_s = costs[FEW][name], costs[MANY][name]
-        yield Figure(name=f"{name}, {MANY} waiting", value=many_s, unit="s")
-        yield Figure(name=f"{name}: {MANY} / {FEW} waiting", value=many_s / few_s, unit="share")
+        for middle in (statistics.median, statistics.mean):
+            what = name if middle is statistics.median else f"{name}, mean"
+            few = [middle(costs[FEW][name]) for costs in rounds]
+            many = [middle(costs[MANY][name]) for costs in rounds]
+            yield Figure(name=f"{what}, {MANY} waiting", value=statistics.median(many), unit="s")
+            ratio = statistics.median(m / f for m, f in zip(many, few, strict=True))
+            yield Figure(name=f"{what}: {MANY} / {FEW} waiting", value=ratio, unit="share")
 
 
-async def _costs() -> dict[int, dict[str, float]]:
-    costs: dict[int, dict[str, float]] = {}
+async def _costs() -> dict[int, dict[str, list[float]]]:
+    costs: dict[int, dict[str, list[float]]] = {}
     for waiting in (FEW, MANY):
         async with _scheduler(watch=False) as scheduler:
             scheduler.pause([Priority.NORMAL, Priority.LOW])
             handles = [scheduler.run(empty, priority=Priority.NORMAL) for _ in range(waiting)]
             step = max(1, waiting // PROBES)
             some = handles[::step][:PROBES]
-            # The collector looks at everything that lives now and then; that is not what is measured here.
             gc.collect()
-            gc.freeze()
+            await _each_run(scheduler)  # warm: the first of anything costs more
             costs[waiting] = {
                 "run one more": await _each_run(scheduler),
                 "set priority of one": _each(lambda it: scheduler.set_priority(it.job_id, Priority.LOW), some),
                 "cancel one": _each(lambda it: it.cancel(), some),
             }
-            gc.unfreeze()
     return costs
 
 
-async def _each_run(scheduler: Scheduler) -> float:
+async def _each_run(scheduler: Scheduler) -> list[float]:
     taken = []
     for _ in range(PROBES):
         started_s = time.perf_counter()
         await scheduler.run(empty, priority=Priority.HIGH)
         taken.append(time.perf_counter() - started_s)
-    return statistics.median(taken)
+    return taken
 
 
-def _each(act: Callable[[JobHandle], object], some: Sequence[JobHandle]) -> float:
+def _each(act: Callable[[JobHandle], object], some: Sequence[JobHandle]) -> list[float]:
     taken = []
     for one in some:
         started_s = time.perf_counter()
         act(one)
         taken.append(time.perf_counter() - started_s)
-    return statistics.median(taken)
+    return taken
+
+
+def _holds() -> Iterator[Figure]:
+    """For how long a job of many tasks holds the loop, as it is submitted, as it is cancelled, as its first fails."""
+    rounds = [asyncio.run(_held()) for _ in range(FEWER_ROUNDS)]
+    for name in rounds[0]:
+        value_s = statistics.median(round_[name] for round_ in rounds)
+        yield Figure(name=f"longest hold of the loop: {name} {COUNT} tasks", value=value_s, unit="s")
+
+
+async def _held() -> dict[str, float]:
+    loop = asyncio.get_running_loop()
+    longest_s, turned_s = 0.0, time.perf_counter()
+    next_turn = loop.call_soon(lambda: None)
+
+    def turn() -> None:
+        nonlocal longest_s, turned_s, next_turn
+        now_s = time.perf_counter()
+        longest_s, turned_s = max(longest_s, now_s - turned_s), now_s
+        next_turn = loop.call_soon(turn)
+
+    def said() -> float:
+        nonlocal longest_s
+        held_s, longest_s = longest_s, 0.0
+        return held_s
+
+    async def fails() -> None:
+        raise ValueError("as it should")
+
+    held: dict[str, float] = {}
+    async with _scheduler(watch=True) as scheduler:
+        next_turn = loop.call_soon(turn)
+        tasks = tuple(Task(name=str(number), call=asyncio.Event().wait) for number in range(COUNT))
+        gc.collect()
+        turned_s = time.perf_counter()
+        handle = scheduler.submit(Job(type="x", title="x", tasks=tasks))
+        for _ in range(COUNT // 10):  # more turns than it takes to come in
+            await asyncio.sleep(0)
+        held["submit"] = said()
+        handle.cancel()
+        await handle
+        held["cancel"] = said()
+        first = Task(name="first", call=fails)
+        rest = (Task(name=str(number), call=empty, depends_on=("first",)) for number in range(COUNT))
+        handle = scheduler.submit(Job(type="x", title="x", tasks=(first, *rest)))
+        await asyncio.sleep(0)
+        said()
+        await handle
+        held["fail the first of"] = said()
+        next_turn.cancel()
+    return held
 
 
 def _memory() -> Figure:

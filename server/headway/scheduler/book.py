@@ -87,17 +87,17 @@ class JobBook:
         if count == 1 and not tasks[0].depends_on:
             task = tasks[0]
             priority = record.priority if task.priority is None else task.priority
-            record.tasks.append(self._make_task(record, task, priority))
+            record.tasks = (self._make_task(record, task, 0, priority),)
             record.total_weight = task.weight
         elif count:
             order = checked_order(tasks)
             priorities = inherited(tasks, order, record.priority)
             names = record.names = {}
             for task, priority in zip(tasks, priorities, strict=True):
-                made = self._make_task(record, task, priority)
+                made = self._make_task(record, task, len(names), priority)
                 names[task.name] = made
-                record.tasks.append(made)
                 record.total_weight += task.weight
+            record.tasks = tuple(names.values())
             for made in record.tasks:
                 self._connect(made, names)
         record.total = record.unended = count
@@ -114,7 +114,8 @@ class JobBook:
                 raise InvalidJobError(
                     f"task {task.name!r}", f"it depends on {unknown[0]!r}, which is none of the job's recent tasks"
                 )
-            made = self._make_task(record, task, record.priority if task.priority is None else task.priority)
+            priority = record.priority if task.priority is None else task.priority
+            made = self._make_task(record, task, None, priority)
         except SchedulerError as error:
             return error
         names[task.name] = made
@@ -131,7 +132,7 @@ class JobBook:
         record.unended += 1
         return made
 
-    def _make_task(self, record: JobRecord, task: Task, priority: Priority) -> TaskRecord:
+    def _make_task(self, record: JobRecord, task: Task, index: int | None, priority: Priority) -> TaskRecord:
         check_task(task)
         shape = self._shapes.find(task.requirement)
         if shape is None:
@@ -146,8 +147,7 @@ class JobBook:
                 shape.fits_version = self._quota.version
         self._next_task = key = self._next_task + 1
         # A lazily fed job lists no tasks, so their number cannot tell them apart.
-        index = len(record.tasks) if record.results is None else key
-        made = TaskRecord(task, record, key, index, priority, shape)
+        made = TaskRecord(task, record, key, key if index is None else index, priority, shape)
         for step in task.steps:
             self._check_pool(task, pool_of(step.kind, priority), step.kind)
         if made.pool >= 0:

@@ -22,6 +22,8 @@ def checked_order(tasks: Sequence[Task]) -> list[int]:
         if task.name in index_of:
             raise DuplicateTaskError(task.name)
         index_of[task.name] = index
+    if not any(task.depends_on for task in tasks):
+        return list(range(len(tasks)))
     missing = [0] * len(tasks)
     dependents: list[list[int]] = [[] for _ in tasks]
     for index, task in enumerate(tasks):

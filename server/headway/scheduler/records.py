@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from headway.scheduler.executors.base import NOTHING, ROLES, StepContextData, StepRun, role_of
@@ -113,7 +113,7 @@ class JobRecord:
         self.created_at_s = created_at_s
         self.started_at_s: float | None = None
         self.finished_at_s: float | None = None
-        self.tasks: list[TaskRecord] = []
+        self.tasks: Sequence[TaskRecord] = ()
         self.names: dict[str, TaskRecord] | None = None  # None where there is one task only
         self.results: dict[str, Outcome] | None = None  # of a lazily fed job
         self.index = 0  # tasks given so far, for their ids
