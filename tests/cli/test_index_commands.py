@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from headway.cli.commands import run
 from headway.cli.index_commands import index, search
+from headway.session.searching import SearchQuery
 
 
 @pytest.fixture
@@ -29,13 +35,51 @@ def test_index_says_what_is_there(project: Path, tmp_path: Path, capsys: pytest.
 
 @pytest.mark.parametrize("query", ["kelvinize", "converting celsius"])
 def test_search_names_the_place(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], query: str) -> None:
-    assert search(query, project, cache_dir=tmp_path / "cache") == 0
+    assert search(SearchQuery(text=query), project, cache_dir=tmp_path / "cache") == 0
     assert capsys.readouterr().out.splitlines()[0] == "lib/temp.py:2: Scale.kelvinize  def kelvinize(self, value):"
 
 
 def test_nothing_found_and_no_folder_are_exit_codes(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert search("zebra", project, cache_dir=tmp_path / "cache") == 1
+    assert search(SearchQuery(text="zebra"), project, cache_dir=tmp_path / "cache") == 1
     assert index(tmp_path / "nowhere", tmp_path / "cache") == 2
     assert "is no folder" in capsys.readouterr().err
+
+
+def test_search_narrows_by_path_and_kind_and_answers_programs(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "web").mkdir()
+    (project / "web" / "temp.ts").write_text("export class ScaleView { render() {} }\n")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+    assert run(["search", "scale", "--in", str(project), "--path", "web/", "--kind", "class", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [(hit["name"], hit["kind"], hit["path"]) for hit in answer["hits"]] == [
+        ("ScaleView", "Class", str(project / "web" / "temp.ts"))
+    ]
+    assert answer["hits"][0]["selectionRange"] == {
+        "start": {"line": 0, "column": 13},
+        "end": {"line": 0, "column": 22},
+    }
+    assert (answer["state"], answer["coverage"]) == ("complete", 1.0)
+    assert run(["search", "scale", "--in", str(project), "--kind", "Klass"]) == 2
+    assert "'Klass' is no kind; there are File" in capsys.readouterr().err
+
+
+def test_two_at_once_do_each_other_no_harm(project: Path, tmp_path: Path) -> None:
+    """Whoever else has the index open, as a running server has, neither waits for ever nor loses anything."""
+    for number in range(40):
+        (project / f"more{number}.py").write_text(f"def made_{number}(): pass\n")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "LOCALAPPDATA": str(tmp_path / "cache")}
+    command = [sys.executable, "-I", "-m", "headway"]
+    running = [
+        subprocess.Popen([*command, *rest], env=environment, stdout=subprocess.PIPE, text=True)
+        for rest in (["index", str(project)], ["index", str(project)], ["search", "made_7", "--in", str(project)])
+    ]
+    said = [process.communicate(timeout=120)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert said[0].startswith(f"{project}: 41 files")
+    assert said[1].startswith(f"{project}: 41 files")
+    assert said[2].splitlines()[0].startswith("more7.py:1: made_7")

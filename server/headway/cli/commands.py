@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+_INTERRUPTED = 130  # as of a program that Ctrl+C ended
 _DEFAULT_LEVEL = "info"
 _LEVELS = ("error", "warning", "info", "debug")
 
@@ -20,7 +21,13 @@ def run(arguments: Sequence[str]) -> int:
         from headway.demo import main as demo
 
         return demo(arguments[1:])
-    options = _parser().parse_args(arguments)
+    try:
+        return _carried_out(_parser().parse_args(arguments))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _carried_out(options: argparse.Namespace) -> int:
     if options.version:
         from importlib.metadata import version
 
@@ -34,12 +41,33 @@ def run(arguments: Sequence[str]) -> int:
 
             return index(options.path)
         case "search":
-            from headway.cli.index_commands import search
+            return _search(options)
+        case "doctor":
+            from headway.cli.doctor import doctor
 
-            return search(options.query, options.path, options.limit)
+            return doctor(options.path, as_json=options.json)
         case _:
             _parser().print_help(sys.stderr)
             return 2
+
+
+def _search(options: argparse.Namespace) -> int:
+    from headway.cli.index_commands import search
+    from headway.lsp.search_requests import KIND_NUMBERS
+    from headway.session.searching import SearchQuery
+
+    numbers = {name.lower(): number for name, number in KIND_NUMBERS.items()}
+    unknown = [kind for kind in options.kind if kind.lower() not in numbers]
+    if unknown:
+        sys.stderr.write(f"headway: {unknown[0]!r} is no kind; there are {', '.join(KIND_NUMBERS)}\n")
+        return 2
+    query = SearchQuery(
+        text=options.query,
+        limit=options.limit,
+        path=options.glob,
+        kinds=frozenset(numbers[kind.lower()] for kind in options.kind),
+    )
+    return search(query, options.path, as_json=options.json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,7 +100,25 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--in", dest="path", type=Path, default=Path(), metavar="PATH", help="the folder (default: this)"
     )
+    search.add_argument("--path", dest="glob", metavar="GLOB", help="only files that match, as in .gitignore")
+    search.add_argument(
+        "--kind",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="only such symbols, as Class or Method; may be repeated",
+    )
+    search.add_argument("--json", action="store_true", help="write one JSON object, for programs")
     search.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 200 at most (default: 20)")
+    doctor = commands.add_parser(
+        "doctor",
+        help="say what is found, what is missing and how to mend it",
+        description="Look at everything that the server needs; the exit code is 1 where something is to be mended.",
+    )
+    doctor.add_argument(
+        "path", type=Path, nargs="?", default=Path(), metavar="PATH", help="the project (default: this)"
+    )
+    doctor.add_argument("--json", action="store_true", help="write one JSON object, for programs")
     commands.add_parser("demo", help="show the server at work on a code base", add_help=False)
     return parser
 

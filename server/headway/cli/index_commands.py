@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from headway.features.search import Hit
 from headway.lsp.initialization import default_cache_dir
+from headway.lsp.search_requests import KINDS
 from headway.scheduler import Scheduler, SchedulerConfig
 from headway.session.indexing import Indexing
 from headway.session.ports import Folder, MessageLevel
-from headway.session.searching import Searching, SearchQuery
+from headway.session.searching import SearchAnswer, Searching, SearchQuery
 from headway.settings import Settings
 from headway.workspace.documents import Documents
 
 _TOLD_EVERY_S = 0.2
+_BAR_WIDTH = 30
 # A person waits for it: it goes on, politely, however busy the machine is.
 _CONFIG = SchedulerConfig(cpu_low=math.inf, cpu_high=math.inf)
 
@@ -62,12 +66,12 @@ def index(path: Path, cache_dir: Path | None = None) -> int:
     return asyncio.run(_indexed(path, cache_dir, None))
 
 
-def search(query: str, path: Path, limit: int = 20, cache_dir: Path | None = None) -> int:
+def search(query: SearchQuery, path: Path, cache_dir: Path | None = None, *, as_json: bool = False) -> int:
     """Bring the index of a folder up to date and write what answers a query. Return 1 where nothing does."""
-    return asyncio.run(_indexed(path, cache_dir, SearchQuery(text=query, limit=limit)))
+    return asyncio.run(_indexed(path, cache_dir, query, as_json=as_json))
 
 
-async def _indexed(path: Path, cache_dir: Path | None, query: SearchQuery | None) -> int:
+async def _indexed(path: Path, cache_dir: Path | None, query: SearchQuery | None, *, as_json: bool = False) -> int:
     root = await asyncio.to_thread(path.resolve)
     if not await asyncio.to_thread(root.is_dir):
         _say(f"headway: {path} is no folder; name the folder of a project")
@@ -89,8 +93,11 @@ async def _indexed(path: Path, cache_dir: Path | None, query: SearchQuery | None
                 )
                 return 0
             answer = await Searching(indexing.context, indexing).search(query)
-            for hit in answer.hits:
-                _write(_line(hit, root))
+            if as_json:
+                _write(_json(answer))
+            else:
+                for hit in answer.hits:
+                    _write(_line(hit, root))
             return 0 if answer.hits else 1
         finally:
             await indexing.close()
@@ -102,7 +109,9 @@ async def _finished(indexing: Indexing, news: asyncio.Event) -> None:
     while indexing.state != "complete":
         if shows and time.monotonic() - told_s >= _TOLD_EVERY_S:
             told_s = time.monotonic()
-            sys.stderr.write(f"\rindexing {indexing.coverage:4.0%}  {indexing.stats()['files']} files ")
+            filled = int(indexing.coverage * _BAR_WIDTH)
+            bar = "█" * filled + "░" * (_BAR_WIDTH - filled)
+            sys.stderr.write(f"\rindexing {bar} {indexing.coverage:4.0%}  {indexing.stats()['files']} files ")
             sys.stderr.flush()
         news.clear()
         await news.wait()
@@ -114,6 +123,25 @@ def _line(hit: Hit, root: Path) -> str:
     first, *_ = hit.snippet.splitlines() or [hit.name]
     name = f"{hit.container}.{hit.name}" if hit.container else hit.name
     return f"{os.path.relpath(hit.path, root)}:{hit.selection_range.start.line + 1}: {name}  {first.strip()}"
+
+
+def _json(answer: SearchAnswer) -> str:
+    """Return an answer as in `headway/search`, with paths in the place of URIs and columns in code points."""
+    hits = [
+        {
+            "path": hit.path,
+            "range": asdict(hit.range),
+            "selectionRange": asdict(hit.selection_range),
+            "name": hit.name,
+            "kind": KINDS[hit.kind - 1],
+            "container": hit.container or None,
+            "score": hit.score,
+            "snippet": hit.snippet,
+            "why": hit.why,
+        }
+        for hit in answer.hits
+    ]
+    return json.dumps({"hits": hits, "state": answer.state, "coverage": answer.coverage})
 
 
 def _say(text: str) -> None:

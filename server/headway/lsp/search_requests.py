@@ -22,12 +22,12 @@ from headway.workspace.text import Range
 from headway.workspace.uris import path_identity, path_to_uri, quoted_path
 
 # SymbolKind of the protocol, by number.
-_KINDS: Final = (
+KINDS: Final = (
     *("File", "Module", "Namespace", "Package", "Class", "Method", "Property", "Field", "Constructor", "Enum"),
     *("Interface", "Function", "Variable", "Constant", "String", "Number", "Boolean", "Array", "Object", "Key"),
     *("Null", "EnumMember", "Struct", "Event", "Operator", "TypeParameter"),
 )
-_KIND_NUMBERS: Final = {name: number for number, name in enumerate(_KINDS, 1)}
+KIND_NUMBERS: Final = {name: number for number, name in enumerate(KINDS, 1)}
 _DEFAULT_LIMIT: Final = 20
 
 
@@ -53,15 +53,15 @@ class SearchRequests:
     def search(self, params: object) -> Coroutine[Any, Any, wire.SearchResult]:
         read = Arguments(params)
         progress_token(read, "partialResultToken")  # Hits come in one piece: there are few of them.
-        kinds = read.texts("kinds", most=len(_KINDS))
-        unknown = [kind for kind in kinds if kind not in _KIND_NUMBERS]
+        kinds = read.texts("kinds", most=len(KINDS))
+        unknown = [kind for kind in kinds if kind not in KIND_NUMBERS]
         if unknown:
-            raise RpcError(INVALID_PARAMS, f"kinds: {unknown[0][:60]!r} is none of {', '.join(_KINDS)}")
+            raise RpcError(INVALID_PARAMS, f"kinds: {unknown[0][:60]!r} is none of {', '.join(KINDS)}")
         query = SearchQuery(
             text=read.text("query"),
             limit=min(read.integer("limit", _DEFAULT_LIMIT), MOST_HITS),
             path=read.optional_text("path"),
-            kinds=frozenset(_KIND_NUMBERS[kind] for kind in kinds),
+            kinds=frozenset(KIND_NUMBERS[kind] for kind in kinds),
         )
         return self._search(query)
 
@@ -73,7 +73,7 @@ class SearchRequests:
                 "range": self._ranges(hit.range, hit.selection_range, hit.wide)[0],
                 "selectionRange": self._ranges(hit.range, hit.selection_range, hit.wide)[1],
                 "name": hit.name,
-                "kind": _KINDS[hit.kind - 1],
+                "kind": KINDS[hit.kind - 1],
                 "container": hit.container or None,
                 "score": hit.score,
                 "snippet": hit.snippet,
