@@ -69,6 +69,26 @@ async def test_while_the_engine_is_away_the_open_text_answers(office: OpenOffice
 
 
 @pytest.mark.asyncio
+async def test_modules_are_named_while_the_engine_still_looks_for_them(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        (place.root / "shop").mkdir()
+        (place.root / "shop" / "cart.py").touch()
+        desk = Desk(place)
+        await desk.ready()
+        pid = desk.engine.ty.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            place.session.configure({"completion": {"softDeadlineMs": 300, "hardDeadlineMs": 60_000}}, whole=True)
+            found = await desk.complete("a.py", "from sho$0")
+            assert labels(found)[0] == "shop"
+            assert found.incomplete
+            assert labels(await desk.complete("a.py", "from shop.ca$0"))[0] == "cart"
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.asyncio
 async def test_a_text_that_somebody_waits_for_is_read_before_those_that_were_only_opened(office: OpenOffice) -> None:
     async with office(settings={"python": {"engines": ["index"]}}) as place:
         ahead = Lookahead(place.session, PythonEngine(place.session).ty, lambda word: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -96,6 +97,7 @@ class TypedWord:
         self._asked_prefix = "" if place.kind in ASKED_WHOLE else place.prefix
         self._times_asked = 0
         self._own: tuple[Source, ...] | None = None
+        self.modules: asyncio.Future[Sequence[tuple[str, scope.NameKind]]] | None = None  # of a MODULE, from the disk
         self._engine: Source | None = None
 
     def serves(self, before: str, after: str, prefix: str) -> bool:
@@ -138,7 +140,10 @@ class TypedWord:
     # ---- the text itself --------------------------------------------------------------------------------------------
 
     def own_sources(self) -> tuple[Source, ...]:
-        """Return what the open text and the language offer at the place."""
+        """Return what the open text, the language and the folders of the workspace offer at the place."""
+        if self.place.kind is PlaceKind.MODULE:
+            known = self.modules is not None and self.modules.done() and not self.modules.cancelled()
+            return (_known_source(self.modules.result()),) if known and self.modules is not None else ()
         if self._own is None:
             self._own = tuple(self._own_names())
         return self._own

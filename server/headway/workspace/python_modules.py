@@ -1,0 +1,55 @@
+"""Which modules can be imported, as far as the folders of the workspace and our own Python tell.
+
+They answer while an engine still looks through all environments. Names only: nothing is read and nothing imported. It
+lists folders, which may block on a slow disk, so call it in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+
+from headway.workspace.python_scope import NameKind
+
+_SUFFIXES = (".py", ".pyi")
+_MOST_ENTRIES = 5_000
+
+
+def modules(roots: Sequence[str], path: str | None, written: str) -> tuple[tuple[str, NameKind], ...]:
+    """Return the modules that may be named next.
+
+    Args:
+        roots: Folders that modules are looked for in.
+        path: The file that imports, for relative names.
+        written: What is written of the dotted name, up to a dot: "", "package.inner.", "..".
+    """
+    below = written.lstrip(".")
+    dots = len(written) - len(below)
+    if dots and path is None:
+        return ()
+    inner = [part for part in below.split(".") if part]
+    if dots:
+        base = path or ""
+        for _ in range(dots):
+            base = os.path.dirname(base)
+        folders = [base]
+    else:
+        folders = [folder for root in roots for folder in (root, os.path.join(root, "src"))]
+    found = {name for folder in folders for name in _inside(os.path.join(folder, *inner))}
+    if not written:
+        found.update(name for name in sys.stdlib_module_names if not name.startswith("_"))
+    return tuple((name, NameKind.MODULE) for name in sorted(found))
+
+
+def _inside(folder: str) -> Iterator[str]:
+    """Yield the modules and packages of a folder, those without `__init__.py` included."""
+    try:
+        with os.scandir(folder) as entries:
+            for _, entry in zip(range(_MOST_ENTRIES), entries, strict=False):
+                name, suffix = os.path.splitext(entry.name)
+                is_module = suffix in _SUFFIXES or (not suffix and entry.is_dir())
+                if is_module and name.isidentifier() and name != "__init__":
+                    yield name
+    except OSError:
+        return  # no such package here
