@@ -89,6 +89,24 @@ async def test_modules_are_named_while_the_engine_still_looks_for_them(office: O
 
 
 @pytest.mark.asyncio
+async def test_what_a_question_waited_elsewhere_counts(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        pid = desk.engine.ty.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            place.open("a.py", "known_here = 1\nknown_")
+            asked_s = asyncio.get_running_loop().time() - 10.0  # the whole soft deadline
+            async with asyncio.timeout(5):
+                found = await desk.completing.complete(place.uri("a.py"), Position(1, 6), asked_s=asked_s)
+            assert labels(found)[0] == "known_here"
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.asyncio
 async def test_a_text_that_somebody_waits_for_is_read_before_those_that_were_only_opened(office: OpenOffice) -> None:
     async with office(settings={"python": {"engines": ["index"]}}) as place:
         ahead = Lookahead(place.session, PythonEngine(place.session).ty, lambda word: None)

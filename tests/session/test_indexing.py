@@ -71,12 +71,12 @@ class Workspace:
         return path
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[Indexing]:
+    async def serving(self, first_scan_after_s: float = 0.0) -> AsyncIterator[Indexing]:
         # However busy the machine that tests run on, background work is not held back.
         config = SchedulerConfig(cpu_high=2.0, cpu_low=2.0)
         async with Scheduler(config) as self.scheduler:
             self.scheduler.subscribe(self.events.append)
-            self.indexing = Indexing(self, on_change=self._news.set)
+            self.indexing = Indexing(self, on_change=self._news.set, first_scan_after_s=first_scan_after_s)
             await self.indexing.start()
             try:
                 yield self.indexing
@@ -116,6 +116,22 @@ class Workspace:
 
     def files(self) -> int:
         return int(self.indexing.stats()["files"])
+
+
+def test_it_lets_the_first_keys_go_first_but_nobody_who_asks_wait(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ws = Workspace(tmp_path)
+        ws.define("made")
+        async with ws.serving(first_scan_after_s=0.05):
+            await ws.complete()
+            assert ws.shown("made")
+        async with ws.serving(first_scan_after_s=3600.0) as indexing:
+            assert not ws.shown("made")
+            await ws.scheduler.submit(indexing.submission({}, title=None, priority=None).job)
+            await ws.complete()
+            assert ws.shown("made")
+
+    asyncio.run(scenario())
 
 
 def test_what_is_there_is_found_and_shown_as_one_batch_job(tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _INTERRUPTED = 130  # as of a program that Ctrl+C ended
+# How long the loop waits for a thread that computes (sqlite's and psutil's callers do a little) to step aside; the
+# interpreter's own 5 ms would be felt.
+_SWITCH_S = 0.0005
 _DEFAULT_LEVEL = "info"
 _LEVELS = ("error", "warning", "info", "debug")
 
@@ -159,6 +162,7 @@ def _serve(options: argparse.Namespace) -> int:
             return 2
     from headway.lsp.server import serve
 
+    sys.setswitchinterval(_SWITCH_S)
     code = asyncio.run(serve(streams, probes=options.enable_probes, log_level_is_set=said_level is not None))
     pump.close()
     # A thread that still blocks in a read or a probe must not keep a process alive whose work is done.

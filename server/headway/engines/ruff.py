@@ -110,6 +110,7 @@ def launch(
         env=env,
         encoding=encoding,
         options={"settings": {"logLevel": "error"}},
+        priority_class=PriorityClass.POLITE,  # findings may come a moment later than the next key's list
         capabilities={
             "textDocument": {
                 "diagnostic": {"relatedDocumentSupport": False},

@@ -27,7 +27,7 @@ from headway.scheduler.history import History
 from headway.scheduler.remembered import HistoryProblem
 from headway.session.limits import scheduler_config
 from headway.session.ports import MessageLevel, Room, SessionContext
-from headway.session.rooms import build_rooms
+from headway.session.rooms import FIRST_KEYS_S, build_rooms
 from headway.settings import Settings
 from headway.wording import say
 
@@ -55,6 +55,7 @@ class Assembly:
     ) -> None:
         converter, tongue = groundwork.converter, groundwork.tongue
         self._tasks = tasks
+        self._starting: asyncio.Task[None] | None = None
         self._recording: TextIO | None = None
         self._capabilities = capabilities
         self._client = groundwork.client
@@ -115,7 +116,7 @@ class Assembly:
         self._jobs.open()
         self._progress.open()
         self._pull_settings()
-        self._tasks.create_task(self._start_session())
+        self._starting = self._tasks.create_task(self._start_session())
 
     async def _start_session(self) -> None:
         self._session.begin()
@@ -124,6 +125,7 @@ class Assembly:
             result = await answer_async(room.start(), f"starting {type(room).__name__}")
             if result.error is not None:
                 self._session.degraded(type(room).__name__, result.error.message)
+        await asyncio.sleep(FIRST_KEYS_S)  # and then there is something to do: no idle in between is told
         self._queue_state.started()
 
     def drained(self) -> None:
@@ -134,6 +136,8 @@ class Assembly:
 
     async def close(self) -> None:
         """End progress, jobs and children; takes a bounded time."""
+        if self._starting is not None:
+            self._starting.cancel()
         self._queue_state.close()
         self._progress.close()
         self._jobs.close()

@@ -113,6 +113,7 @@ class Connection:
         self.requests: dict[str, Handler] = {}
         self.notifications: dict[str, Handler] = {}
         self.outbox = outbox
+        self.came_at_s = 0.0  # when the request came whose handler is called now, on the loop's clock
         # Called with method and seconds for each answer that is no error.
         self.on_answer: Callable[[str, float], None] = lambda method, took_s: None
         self._tasks = tasks
@@ -249,6 +250,7 @@ class Connection:
         if refused is not None or handler is None:
             self._respond(message_id, Answer(error=refused))
             return
+        self.came_at_s = waiting.came_at_s
         running = self._running[message_id] = _Running(waiting.came_at_s)
         first = answer(lambda: handler(params), method)
         if inspect.iscoroutine(first.value):

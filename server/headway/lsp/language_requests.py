@@ -46,7 +46,7 @@ class LanguageRequests:
         """Make these the handlers of a connection."""
         connection.requests.update(
             {
-                "textDocument/completion": self.completion,
+                "textDocument/completion": lambda params: self.completion(params, connection.came_at_s),
                 "completionItem/resolve": self.resolve,
             }
         )
@@ -55,12 +55,12 @@ class LanguageRequests:
         if self._capabilities.pulls_diagnostics:
             connection.requests["textDocument/diagnostic"] = self.diagnostic
 
-    def completion(self, params: object) -> Coroutine[Any, Any, Encoded]:
+    def completion(self, params: object, asked_s: float) -> Coroutine[Any, Any, Encoded]:
         uri, position, lines = self._place(params)
-        return self._complete(uri, position, lines)
+        return self._complete(uri, position, lines, asked_s)
 
-    async def _complete(self, uri: str, position: Position, lines: Lines) -> Encoded:
-        found = await self._rooms.completing.complete(uri, position)
+    async def _complete(self, uri: str, position: Position, lines: Lines, asked_s: float) -> Encoded:
+        found = await self._rooms.completing.complete(uri, position, asked_s=asked_s)
         return encoded(completion_list(found, uri, lines, self._capabilities, self._converter))
 
     def resolve(self, params: object) -> Coroutine[Any, Any, Json] | Json:

@@ -74,8 +74,11 @@ class Completing(Room):
         self._drop(identity(uri))
         self._ahead.closed(identity(uri))
 
-    async def complete(self, uri: str, position: Position) -> CompletionList:
+    async def complete(self, uri: str, position: Position, *, asked_s: float | None = None) -> CompletionList:
         """Return what may be written at a position of an open document; an empty list where it is not open.
+
+        Args:
+            asked_s: When the question came, on the loop's clock; the deadlines count from then. None: now.
 
         Raises:
             RequestSupersededError: a newer request for the same document took its place.
@@ -89,6 +92,7 @@ class Completing(Room):
             self._answer,
             document,
             position,
+            asyncio.get_running_loop().time() if asked_s is None else asked_s,
             priority=Priority.CRITICAL,
             name="completion",
             kind=TaskKind.COROUTINE,
@@ -99,9 +103,7 @@ class Completing(Room):
         result: CompletionList = await value_of(handle)
         return result
 
-    async def _answer(self, document: Document, position: Position) -> CompletionList:
-        loop = asyncio.get_running_loop()
-        began_s = loop.time()
+    async def _answer(self, document: Document, position: Position, asked_s: float) -> CompletionList:
         settings = self._context.settings.completion
         position = document.position_at(document.offset_at(position))  # Clients ask beyond the end, too.
         await self._ahead.read(document)
@@ -117,12 +119,12 @@ class Completing(Room):
         if needs_engine:
             # Counted from the word's first letter: who types on while ty is slow sees a list with the next one.
             if word.first_request_s is None:
-                word.first_request_s = began_s
+                word.first_request_s = asked_s
             word.requested()
             self._look_for_modules(word)
             await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000)
             if word.engine_source() is None and not self._good_without_engine(word, prefix):
-                await self._wait(word, began_s + settings.hard_deadline_ms / 1000)
+                await self._wait(word, asked_s + settings.hard_deadline_ms / 1000)
         engine = word.engine_source()
         ranked = merge(self._sources(word, engine, prefix), prefix, settings.max_items)
         cut_short = engine is None and needs_engine

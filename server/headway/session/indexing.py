@@ -38,13 +38,22 @@ class Indexing(Room):
 
     Args:
         on_change: Called when state or figures have changed, often; returns at once.
+        first_scan_after_s: How long after its start it begins by itself; what is asked for does not wait.
     """
 
-    def __init__(self, context: SessionContext, on_change: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        context: SessionContext,
+        on_change: Callable[[], None] = lambda: None,
+        *,
+        first_scan_after_s: float = 0.0,
+    ) -> None:
         self.context = context
         self._on_change = on_change
         self._folders: dict[str, FolderIndex] = {}  # by root
         self._edits = Edits(context, self._folder_of)
+        self._first_scan_after_s = first_scan_after_s
+        self._first_scan: asyncio.TimerHandle | None = None  # until then
         self._rescan_timer: asyncio.TimerHandle | None = None
         self._started = False
         self._answers: Answers | None = None
@@ -55,11 +64,16 @@ class Indexing(Room):
     async def start(self) -> None:
         self._started = True
         self._answers = Answers(self.context.scheduler)
+        if self._first_scan_after_s:
+            loop = asyncio.get_running_loop()
+            self._first_scan = loop.call_later(self._first_scan_after_s, self._scan_first)
         self.folders_changed()
         self._arm_rescan()
 
     async def close(self) -> None:
         self._started = False
+        if self._first_scan is not None:
+            self._first_scan.cancel()
         if self._rescan_timer is not None:
             self._rescan_timer.cancel()
         self._edits.close()
@@ -91,8 +105,14 @@ class Indexing(Room):
                     self.context, self._answers, folder, name, root, options, self._changed, self._edits.index
                 )
                 self._folders[root] = made
-                made.rescan()
+                if self._first_scan is None:
+                    made.rescan()
         self._changed()
+
+    def _scan_first(self) -> None:
+        self._first_scan = None
+        for folder in self._folders.values():
+            folder.rescan()
 
     def _wanted(self) -> dict[str, Any]:
         if not self.context.settings.index.enabled:

@@ -15,6 +15,9 @@ from headway.session.searching import Searching
 from headway.session.session import Session
 from headway.session.testing import Testing
 
+# When a client is ready somebody may be typing. For so long, in which ty gets warm, nothing is set going by itself.
+FIRST_KEYS_S = 0.4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rooms:
@@ -35,7 +38,7 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     """
     diagnosing = Diagnosing(session, encoding)
     testing = Testing(session)
-    indexing = Indexing(session)
+    indexing = Indexing(session, first_scan_after_s=FIRST_KEYS_S)
     navigating = Navigating(session, engine, lambda: indexing.view)
     completing = Completing(session, engine.ty, lambda: indexing.view)
     session.rooms += [Limits(session), engine, completing, diagnosing, navigating, testing, indexing]
