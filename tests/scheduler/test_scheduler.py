@@ -107,6 +107,38 @@ def test_what_came_while_the_process_stood_still_counts_before_its_time_limit(ru
     run_virtual(main())
 
 
+def test_work_whose_handle_nobody_keeps_is_not_lost(run_virtual: Run) -> None:
+    """Coroutines in mid-run, waiting ones, and jobs with callbacks, while garbage is collected again and again."""
+    done: list[int] = []
+
+    async def noted(n: int) -> None:
+        await asyncio.sleep(0.01 * (n % 7))
+        if n % 10 == 0:
+            gc.collect()
+        done.append(n)
+
+    async def main() -> None:
+        ended: list[Event] = []
+        all_ended = asyncio.Event()
+
+        def note(event: Event) -> None:
+            if isinstance(event, TaskEnded):
+                ended.append(event)
+                if len(ended) == 100:
+                    all_ended.set()
+
+        async with scheduler() as found:
+            found.subscribe(note)
+            for n in range(100):
+                found.run(noted, n, requirement=Requirement(cpu_cores=0.2, memory_mb=1))
+                if n % 10 == 0:
+                    gc.collect()
+            await all_ended.wait()
+
+    run_virtual(main())
+    assert sorted(done) == list(range(100))
+
+
 def test_run_gives_the_value(run_virtual: Run) -> None:
     async def main() -> None:
         async with scheduler() as found:

@@ -1,0 +1,137 @@
+"""Much of everything: sources that are too much for a parser, many documents, many roots, many starts."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.lsp.wire import Wire, run, server
+from tests.soak import census
+from tests.survival.ground import begin, called, family, gone, indexed, project
+
+TOO_MUCH = {
+    "deep.py": "x = " + "[" * 5_000 + "]" * 5_000 + "\n",
+    "deeper.py": "x = " + "(" * 100_000 + "1" + ")" * 100_000 + "\n",
+    "long.py": "x = " + " + ".join(["1"] * 100_000) + "\n",
+    "literal.py": "x = '" + "y" * 10_000_000 + "'\n",
+    "decorated.py": "@f\n" * 20_000 + "def decorated(): pass\n",
+}
+FINE = "def perfectly_ordinary_thing():\n    return undefined_here\n"
+
+
+def opened(wire: Wire, path: Path, text: str) -> str:
+    uri = path.as_uri()
+    document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+    wire.notify("textDocument/didOpen", {"textDocument": document})
+    return uri
+
+
+async def names(wire: Wire, uri: str, line: int, character: int) -> list[str]:
+    params = {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
+    return [item["label"] for item in (await wire.ask("textDocument/completion", params))["items"]]
+
+
+async def found_last(wire: Wire, uri: str) -> None:
+    await wire.note("textDocument/publishDiagnostics", lambda told: (told["uri"], told.get("version")) == (uri, 11))
+
+
+def test_sources_that_are_too_much_cost_themselves_only(tmp_path: Path) -> None:
+    """Indexed, and held by the editor: neither the server nor the rest of the index suffers."""
+    root = tmp_path / "work"
+    root.mkdir()
+    for name, text in TOO_MUCH.items():
+        (root / name).write_text(text)
+    (root / "fine.py").write_text(FINE)
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await begin(wire, root)
+            found = await indexed(wire)
+            assert (found["message"], found["index"]["state"]) == (None, "complete")
+            assert found["index"]["files"] + sum(found["index"]["skipped"].values()) >= len(TOO_MUCH) + 1
+            assert not any(worker["restarts"] for worker in found["workers"])
+            fine = opened(wire, root / "fine.py", FINE + "perfectly")
+            for name, text in TOO_MUCH.items():
+                if len(text) < 1_000_000:
+                    uri = opened(wire, root / name, text + "local_name = 1\nlocal")
+                    await names(wire, uri, text.count("\n") + 1, 5)
+            assert "perfectly_ordinary_thing" in await names(wire, fine, 2, 9)
+            told = await wire.note("textDocument/publishDiagnostics", lambda told: told["uri"] == fine)
+            assert "F821" in [finding.get("code") for finding in told["diagnostics"]]
+            symbols = await wire.ask("workspace/symbol", {"query": "perfectly_ordinary"})
+            assert [symbol["name"] for symbol in symbols] == ["perfectly_ordinary_thing"]
+            await indexed(wire)
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
+def test_the_number_of_processes_does_not_follow_documents_changes_or_roots(tmp_path: Path) -> None:
+    """Ten documents changed ten times each, eight roots added and taken away: one ty and one ruff throughout."""
+    root = project(tmp_path, 10)
+    roots = []
+    for n in range(8):
+        other = tmp_path / f"root{n}"
+        other.mkdir()
+        (other / "a.py").write_text(f"def of_root_{n}(): pass\n")
+        roots.append({"uri": other.as_uri(), "name": other.name})
+
+    def engines(wire: Wire) -> int:
+        return len(called(family(wire), " server"))
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await begin(wire, root)
+            await indexed(wire)
+            uris = [opened(wire, root / "pkg" / f"mod_{n}.py", "undefined\n") for n in range(10)]
+            before = census.take(wire.process.pid)
+            most = 0
+            for version in range(2, 12):
+                for uri in uris:
+                    change: dict[str, Any] = {"text": f"undefined_{version}\n"}
+                    identity = {"uri": uri, "version": version}
+                    wire.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": [change]})
+                    wire.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+                await wire.ask("headway/snapshot", {})
+                most = max(most, engines(wire))
+            for uri in uris:
+                await found_last(wire, uri)
+            for _ in range(3):
+                event: dict[str, Any] = {"added": roots, "removed": []}
+                wire.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+                await wire.ask("headway/snapshot", {})
+                most = max(most, engines(wire))
+                wire.notify("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": roots}})
+                most = max(most, engines(wire))
+            await indexed(wire)
+            while engines(wire) != 2:  # The last one of a row of restarts is on its way.
+                await wire.ask("headway/snapshot", {})
+            assert most <= 4, "an old one may still be ending while its successor starts"
+            assert census.leaks(before, census.take(wire.process.pid)) == []
+            children = family(wire)
+            assert await wire.exit() == 0
+            await gone(children)
+
+    run(scenario())
+
+
+def test_whatever_way_a_window_ends_its_processes_are_gone(tmp_path: Path) -> None:
+    """In order, by the end of its pipe, and by force; the next one starts in the same place."""
+    root = project(tmp_path, 3)
+
+    async def scenario() -> None:
+        for n in range(3):
+            async with server(tmp_path) as wire:
+                await begin(wire, root)
+                await wire.note("headway/queueState")
+                children = family(wire)
+                match n:
+                    case 0:
+                        assert await wire.exit() == 0
+                    case 1:
+                        assert wire.process.stdin is not None
+                        wire.process.stdin.close()
+                    case _:
+                        wire.process.kill()
+                await wire.process.wait()
+                await gone(children)
+
+    run(scenario())
