@@ -87,8 +87,7 @@ class Admission:
             self._count(priority, 1, now_s)
         else:
             self.waiting[priority] += 1
-            line = entry.line
-            if line.live > 1 and line.head() is not entry:
+            if entry.line.live > 1 and entry.line.head() is not entry:
                 return  # whoever is first of its line has been looked at
         self.attention = True
         if not self._all:
@@ -251,8 +250,7 @@ class Admission:
                 break
             lack = quota.lacking(record.shape, guaranteed)
             if lack or not slots.free(pool):
-                # By its present rank: room kept for who has risen is not for those that it has passed.
-                self._keep(entry, self._ranked(entry, now_s, False)[:3], lack, False, now_s)
+                self._keep(entry, None, lack, False, now_s)
                 break
             self._take(entry, now_s)
             starts.append((record, self._give(record, discipline, record.shape, now_s), False))
@@ -309,16 +307,17 @@ class Admission:
 
     def _first(self, line: Line[TaskRecord], now_s: float) -> Entry[TaskRecord] | None:
         """Return who is first of a line; the doomed are taken out on the way, but never very many at once."""
-        for _ in range(_DOOMED_AT_ONCE):
-            entry = line.head()
-            if entry is None or entry.item.doom is None:
-                return entry
+        left = _DOOMED_AT_ONCE
+        while (entry := line.head()) is not None and entry.item.doom is not None:
+            if not left:
+                self.changed()
+                return None
+            left -= 1
             self.remove(entry.item, now_s)
-        self.changed()
-        return None
+        return entry
 
     def _keep(
-        self, entry: Entry[TaskRecord], rank: tuple[float, float, int], lack: int, by_credit: bool, now_s: float
+        self, entry: Entry[TaskRecord], rank: tuple[float, float, int] | None, lack: int, by_credit: bool, now_s: float
     ) -> int:
         """Keep room for a task that is blocked, if it has a claim to it by now; return in which dimensions."""
         priority = entry.line.key[0]
@@ -331,7 +330,8 @@ class Admission:
             return 0
         keep_at_s = entry.since_s + self._config.reserve_after_s
         if by_credit or now_s >= keep_at_s or self.disciplines[priority].guaranteed:
-            self._kept.append((rank, lack))
+            # By its present rank: room kept for who has risen is not for those that it has passed.
+            self._kept.append((rank or self._ranked(entry, now_s, False)[:3], lack))
             return lack
         self.keep_at_s = min(self.keep_at_s, keep_at_s)
         return 0

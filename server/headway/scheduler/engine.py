@@ -201,6 +201,8 @@ class Engine:
                     self._begin(command)
                 elif isinstance(command, Resolve):
                     self._resolve(command)
+                elif isinstance(command, Event):
+                    self.emit(command)
                 else:
                     self._do(command)
                 # What this one led to comes before the next: its events are older.

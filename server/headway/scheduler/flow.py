@@ -25,6 +25,8 @@ from headway.scheduler.timeouts import Timers
 _PENDING: Final = TaskState.PENDING
 _READY: Final = TaskState.READY
 _RUNNING: Final = TaskState.RUNNING
+_HIGH: Final = Priority.HIGH
+_STEP_COMPLETED: Final = StepState.COMPLETED
 _JOB_PENDING: Final = JobState.PENDING
 _JOB_PAUSED: Final = JobState.PAUSED
 
@@ -114,7 +116,7 @@ class Flow:
     def dispatch(self, now_s: float) -> None:
         """Start whatever may start now."""
         admission = self._admission
-        if admission.waiting[Priority.HIGH] or self.overload.sheds:
+        if admission.waiting[_HIGH] or self.overload.sheds:
             self.overload.relieve(now_s)
         while admission.attention or now_s >= admission.keep_at_s:
             starts = admission.admit(now_s)
@@ -238,10 +240,10 @@ class Flow:
     def _step_succeeded(self, record: TaskRecord, run: Run, result: StepResult, now_s: float) -> None:
         steps = record.task.steps
         if steps or self._outbox.observed:
-            self._note_step(record, StepState.COMPLETED, result, None, now_s)
+            self._note_step(record, _STEP_COMPLETED, result, None, now_s)
         if not steps:
             self._admission.release(run, result.ran_s)
-            if record.priority is Priority.HIGH:
+            if record.priority is _HIGH:
                 self.overload.ran(record.ran_s)
             self.endings.complete(record, result.value, now_s)
             return
@@ -275,7 +277,7 @@ class Flow:
         steps = record.task.steps
         if record.step >= len(steps):
             self._admission.release(run, ran_s)
-            if record.priority is Priority.HIGH:
+            if record.priority is _HIGH:
                 self.overload.ran(record.ran_s)
             self.endings.complete(record, record.value, now_s)
             return

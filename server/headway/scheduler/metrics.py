@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from headway.scheduler.alerts import Alert
 from headway.scheduler.measures import SLA_S, Depths, Indicators, LevelMetrics, MetricsSnapshot, Usage
@@ -43,6 +44,8 @@ from headway.scheduler.windows import CountWindow
 # What `CountWindow` counts: for each kind one count by priority.
 _SUBMITTED, _COMPLETED, _FAILED, _TIMED_OUT, _ATTEMPTS = (kind * len(Priority) for kind in range(5))
 _KINDS = 5 * len(Priority)
+_TASK_COMPLETED: Final = TaskState.COMPLETED
+_TASK_FAILED: Final = TaskState.FAILED
 _OF_THE_QUEUE = frozenset({"quantum", "age"})  # moves within the feedback queue, which leave the priority as it is
 
 
@@ -262,12 +265,12 @@ class Metrics:
             level = self._levels[asked]
         if outcome.error is not None and outcome.error.kind is ErrorKind.OVERLOADED:
             level.shed += 1
-        completed = state is TaskState.COMPLETED
+        completed = state is _TASK_COMPLETED
         if completed:
             level.completed += 1
         else:
             self._count_end(level, state)
-            if state is not TaskState.FAILED:
+            if state is not _TASK_FAILED:
                 return
         self._recent.at(at_s)[(_COMPLETED if completed else _FAILED) + asked] += 1
         response_s = at_s - arrived_s

@@ -64,6 +64,8 @@ class Line(Generic[T]):
 
     def head(self) -> Entry[T] | None:
         row, heap = self._row, self._heap
+        if not heap and row and row[0].live:
+            return row[0]
         while row and not row[0].live:
             row.popleft()
         if not heap:

@@ -92,7 +92,6 @@ class JobRecord:
         "priority",
         "results",
         "served_at_s",
-        "share_key",
         "started_at_s",
         "state",
         "stopped",
@@ -133,7 +132,6 @@ class JobRecord:
         self.served_at_s = -math.inf  # when a task of it last started, at a level with fair shares
         self.tickets: tuple[int, ...] = ()
         self.waiters: dict[int, Priority] | None = None  # only where the job is shared
-        self.share_key: Hashable | None = None
         self.supersede_keys: dict[int, Hashable] | None = None  # by ticket
 
     def listed(self) -> Collection[TaskRecord]:

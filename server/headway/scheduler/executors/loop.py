@@ -28,7 +28,7 @@ from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.model import ErrorKind, Failure, StepKind, WorkerView
 
 _UNBOUNDED = 1_000_000
-SLICE_S: Final = 0.001
+SLICE_S: Final = 0.002
 _ASYNC: Final = StepKind.ASYNC
 _ENDED: Final = object()
 
