@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import hypothesis
 import pytest
@@ -59,9 +59,9 @@ class Trials:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Let state machines draw as few examples as the rest does."""
-        for case in {found.cls for found in items if isinstance(found, pytest.Function) and found.cls is not None}:
-            if isinstance(getattr(case, "settings", None), hypothesis.settings):
-                case.settings = hypothesis.settings(case.settings, max_examples=self._examples)
+        for item in items:
+            if _is_machine(item):
+                item.cls.settings = hypothesis.settings(item.cls.settings, max_examples=self._examples)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._watch(session.items)
@@ -87,7 +87,11 @@ class Trials:
         """Run all tests once as they are: which functions does each call, and how long does it take?"""
         files = {str(sys.modules[name].__file__) for name in self._chosen}
         costs_s: dict[pytest.Item, float] = {}
+        machines: list[pytest.Item] = []
         for item in items:
+            if _is_machine(item):  # it calls everything, after long
+                machines.append(item)
+                continue
             profile = cProfile.Profile(builtins=False)
             began_s = time.process_time()
             profile.runcall(self._run, item)
@@ -100,6 +104,7 @@ class Trials:
                     self._callers[place].append(item)
         for tests in self._callers.values():
             tests.sort(key=costs_s.__getitem__)
+            tests += machines
 
     def _run(self, item: pytest.Item) -> None:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
@@ -132,6 +137,11 @@ class Trials:
         ended = SURVIVED if os.WEXITSTATUS(status) == _SURVIVED else KILLED
         verdict = SLOW if os.WIFSIGNALED(status) else ended
         self._told(Trial(module=name, mutant=mutant, verdict=verdict))
+
+
+def _is_machine(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    case = item.cls if isinstance(item, pytest.Function) else None
+    return case is not None and isinstance(getattr(case, "settings", None), hypothesis.settings)
 
 
 def outermost(qualname: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import shutil
 import signal
@@ -14,6 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from headway.scheduler import JobChanged, Priority, Scheduler, SchedulerConfig
+from headway.scheduler.executors.base import Executors
+from headway.scheduler.executors.loop import LoopExecutor
+from headway.scheduler.executors.process import ProcessExecutor, ProcessSettings
+from headway.scheduler.executors.spawn import PriorityClass
+from headway.scheduler.executors.thread import ThreadExecutor
 from headway.scheduler.model import Event, JobProgressed, JobState, TaskEnded
 from headway.session.indexing import Indexing
 from headway.session.ports import FileChange, Folder
@@ -74,7 +80,7 @@ class Workspace:
     async def serving(self, first_scan_after_s: float = 0.0) -> AsyncIterator[Indexing]:
         # However busy the machine that tests run on, background work is not held back.
         config = SchedulerConfig(cpu_high=2.0, cpu_low=2.0)
-        async with Scheduler(config) as self.scheduler:
+        async with Scheduler(config, executors=_executors()) as self.scheduler:
             self.scheduler.subscribe(self.events.append)
             self.indexing = Indexing(self, on_change=self._news.set, first_scan_after_s=first_scan_after_s)
             await self.indexing.start()
@@ -116,6 +122,14 @@ class Workspace:
 
     def files(self) -> int:
         return int(self.indexing.stats()["files"])
+
+
+def _executors() -> Executors:
+    """Worker processes as in earnest, but none at idle priority: a busy machine may not run such ones at all."""
+    pools = ProcessSettings.for_machine()
+    worker = dataclasses.replace(pools.background.worker, priority_class=PriorityClass.NORMAL)
+    pools = dataclasses.replace(pools, background=dataclasses.replace(pools.background, worker=worker))
+    return Executors(loop=LoopExecutor(), thread=ThreadExecutor(), process=ProcessExecutor(pools))
 
 
 def test_it_lets_the_first_keys_go_first_but_nobody_who_asks_wait(tmp_path: Path) -> None:

@@ -57,10 +57,17 @@ class Bench:
 
     async def changed(self, change: str, pid: int | None = None) -> WorkerChanged:
         """Wait for a report about a worker."""
+        return await self._told((change,), pid)
+
+    async def left(self, pid: int) -> WorkerChanged:
+        """Wait until a worker that was sent away has gone; by force where the machine was too busy for it to go."""
+        return await self._told(("ended", "killed"), pid)
+
+    async def _told(self, changes: tuple[str, ...], pid: int | None) -> WorkerChanged:
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 for one in self.changes:
-                    if one.change == change and pid in (None, one.pid):
+                    if one.change in changes and pid in (None, one.pid):
                         return one
                 self._changed.clear()
                 await self._changed.wait()

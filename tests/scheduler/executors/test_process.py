@@ -312,7 +312,7 @@ async def test_what_was_asked_for_may_be_used() -> None:
 async def test_a_worker_that_stays_large_is_replaced_after_its_step() -> None:
     async with processes(size=1, memory=MemoryLimits(recycle_mb=100.0)) as bench:
         pid = await bench.value(steps.hold, 200)
-        await bench.changed("ended", pid)
+        await bench.left(pid)
         assert await bench.value(steps.pid) != pid
 
 
@@ -352,7 +352,7 @@ async def test_warm_workers_are_there_before_anyone_asks_and_again_afterwards() 
 async def test_surplus_workers_go_when_they_have_nothing_to_do() -> None:
     async with processes(size=2, idle_s=0.0) as bench:
         pid = await bench.value(steps.pid)
-        await bench.changed("ended", pid)
+        await bench.left(pid)
         assert await bench.value(steps.pid) != pid
 
 
