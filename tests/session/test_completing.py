@@ -310,3 +310,19 @@ async def test_an_engine_that_is_switched_off_is_ended(office: OpenOffice) -> No
             while desk.engine.ty.state is not EngineState.OFF:  # noqa: ASYNC110 - its state has one listener, the room
                 await asyncio.sleep(0)
         assert desk.engine.ty.pid is None
+
+
+@pytest.mark.asyncio
+async def test_other_languages_have_words_and_names_but_never_members(office: OpenOffice) -> None:
+    table = SymbolTable("/w")
+    source = "package p\nfunc ListenAll() {}\nfunc (s *S) ListenLoud() {}\n"
+    table.adopt(Segment([IndexedFile(1, 1, "a.go", index_text("a.go", source).definitions)]))
+    table.adopt(Segment([IndexedFile(2, 2, "b.py", index_text("b.py", "def ListenPython(): pass\n").definitions)]))
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        desk = Desk(place, IndexView(parts=table.parts))
+        text, position = place.at("package q\nvar ListenHere = 1\n\nfunc main() {\n\tLis$0\n}\n")
+        place.open("main.go", text, language="go")
+        assert labels(await desk.completing.complete(place.uri("main.go"), position)) == ["ListenHere", "ListenAll"]
+        member, position = place.at("package q\nvar ListenHere = 1\n\nfunc main() {\n\tx.Lis$0\n}\n")
+        place.set("main.go", member)
+        assert labels(await desk.completing.complete(place.uri("main.go"), position)) == []

@@ -19,11 +19,13 @@ from headway.engines.ty import TyEngine, documentation
 from headway.features.completion import Candidate, CompletionList, ResolvedCandidate, Source, fits_any, merge
 from headway.features.importing import import_edit
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
+from headway.session import plain_words
 from headway.session.jobs import value_of
 from headway.session.looking_ahead import Lookahead
 from headway.session.ports import Room, SessionContext
 from headway.session.typed_word import ASKED_WHOLE, Surroundings, TypedWord, import_source
 from headway.workspace.documents import Document
+from headway.workspace.index import suffixes_of
 from headway.workspace.python_modules import modules
 from headway.workspace.python_text import PlaceKind
 from headway.workspace.symbols import IndexView
@@ -106,6 +108,8 @@ class Completing(Room):
     async def _answer(self, document: Document, position: Position, asked_s: float) -> CompletionList:
         settings = self._context.settings.completion
         position = document.position_at(document.offset_at(position))  # Clients ask beyond the end, too.
+        if document.language != "python":
+            return self._plain(document, position)
         await self._ahead.read(document)
         word = self._word(document, position)
         if word is None:
@@ -147,6 +151,25 @@ class Completing(Room):
             own_path = uri_to_path(word.document.uri)
             loop = asyncio.get_running_loop()
             word.modules = loop.run_in_executor(None, modules, roots, own_path, word.place.module)
+
+    def _plain(self, document: Document, position: Position) -> CompletionList:
+        """Answer for a language of which no engine knows: by the words around and the names of the index."""
+        line = document.line(position.line)
+        start = Position(position.line, position.column - _written_before(line, position.column))
+        end = Position(position.line, position.column + _word_length(line, position.column))
+        prefix = line[start.column : position.column]
+        around = Surroundings.of(document.content, position.line)
+        text = str(around.text)
+        cursor = around.text.offset_at(around.inside(position))
+        if not prefix or not plain_words.offers(document.language, text[:cursor]):
+            return self._list(document, start, position, (), incomplete=False, end=end)
+        found = self._view().complete(prefix, plain_words.MOST_NAMES, suffixes_of(document.language))
+        sources = (
+            plain_words.index_source(found, final=len(found) < plain_words.MOST_NAMES),
+            plain_words.word_source(text, cursor),
+        )
+        ranked = merge(sources, prefix, self._context.settings.completion.max_items)
+        return self._list(document, start, position, ranked.items, incomplete=ranked.incomplete, end=end)
 
     def _sources(self, word: TypedWord, engine: Source | None, prefix: str) -> list[Source]:
         sources = [] if engine is None else [engine]
