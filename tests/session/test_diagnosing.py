@@ -69,6 +69,24 @@ async def test_an_older_version_is_never_shown_after_a_newer_one(office: OpenOff
 
 
 @pytest.mark.asyncio
+async def test_what_comes_at_a_stroke_is_looked_at_at_once_and_what_is_typed_when_it_rests(office: OpenOffice) -> None:
+    patient = {"diagnostics": {"debounceMs": 10_000, "maxWaitMs": 60_000}}
+    async with office(settings=patient) as place:
+        board = Board(place)
+        await place.start()
+        place.open("a.py", "x = 1\n")
+        await board.shows("a.py", lambda version, codes: version == 1)
+        place.set("a.py", "x = 1\nunknown_name\n")
+        async with asyncio.timeout(9):  # Who waits for typing to rest waits longer.
+            await board.shows("a.py", lambda version, codes: version == 2 and "F821" in codes)
+        place.set("a.py", "x = 1\nunknown_names\n")  # a letter
+        place.set("a.py", "x = 1\n")  # the next stroke just behind the last one
+        place.open("b.py", "x = 1\n")
+        await board.shows("b.py", lambda version, codes: version == 1)
+        assert [version for uri, version, _ in place.client.published if uri == place.uri("a.py")] == [1, 2]
+
+
+@pytest.mark.asyncio
 async def test_a_closed_document_is_cleared(office: OpenOffice) -> None:
     async with office() as place:
         board = Board(place)

@@ -1,8 +1,9 @@
 """Diagnostics: of each open document at NORMAL, soon after it was changed; of the whole workspace at BATCH, when asked.
 
 One ruff server does the former. A document waits until nothing has changed for a while, counted from when the change
-came in, but never longer than a maximum from the first change that was not looked at. A newer run of a document takes
-the place of an older one, and only what was found in the present version is shown.
+came in, but never longer than a maximum from the first change that was not looked at. What is not typed letter by
+letter (a line pasted, a name completed, a step undone) waits for nothing, unless another such change came just before.
+A newer run of a document takes the place of an older one, and only what was found in the present version is shown.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import math
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from headway.engines.client import Reply
 from headway.engines.environment import own_program
 from headway.engines.errors import EngineAnswerError, EngineError
 from headway.engines.keeping import ServerKeeper
-from headway.engines.mirror import LONGEST_TEXT, Encoding
+from headway.engines.mirror import LONGEST_TEXT, Encoding, common_ends
 from headway.engines.server import ServerLaunch
 from headway.features.analysis import Finding, findings
 from headway.scheduler.executors.children import clean_environment
@@ -61,6 +63,8 @@ class Diagnosing(Room):
         self._ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
         self._keeper = ServerKeeper(self._ruff, self._wanted, context.degraded)
         self._waiting: dict[str, _Waiting] = {}
+        self._texts: dict[str, str] = {}  # by document: as it was at the last change
+        self._stroke_s: dict[str, float] = {}  # by document: when it was last changed at a stroke and looked at at once
         self._published: dict[str, str] = {}  # by document: the URI under which findings were shown
 
     # ---- life -------------------------------------------------------------------------------------------------------
@@ -110,13 +114,24 @@ class Diagnosing(Room):
 
     def document_opened(self, document: Document) -> None:
         self._keeper.begin()
+        self._texts[identity(document.uri)] = document.text
         self._changed(document, at_once=True)
 
     def document_changed(self, document: Document) -> None:
-        self._changed(document)
+        key, text = identity(document.uri), document.text
+        before, self._texts[key] = self._texts.get(key, ""), text
+        now_s = asyncio.get_running_loop().time()
+        rest_s = self._context.settings.diagnostics.debounce_ms / 1000
+        rested = key not in self._waiting and now_s >= self._stroke_s.get(key, -math.inf) + rest_s
+        at_once = rested and _at_a_stroke(before, text)
+        if at_once:
+            self._stroke_s[key] = now_s
+        self._changed(document, at_once=at_once)
 
     def document_closed(self, uri: str) -> None:
         key = identity(uri)
+        self._texts.pop(key, None)
+        self._stroke_s.pop(key, None)
         waiting = self._waiting.pop(key, None)
         if waiting is not None:
             waiting.timer.cancel()
@@ -266,6 +281,14 @@ class Diagnosing(Room):
                     requirement=_ANALYSIS_COST,
                     weight=len(batch),
                 )
+
+
+def _at_a_stroke(before: str, after: str) -> bool:
+    """Whether a change is more than a letter that was typed or taken back."""
+    if len(before) + len(after) > 2 * LONGEST_TEXT:
+        return False
+    start, tail = common_ends(before, after)
+    return max(len(before), len(after)) - start - tail > 1
 
 
 async def _counted(program: str, root: Path, batch: Sequence[str], env: Mapping[str, str], checked: list[int]) -> int:

@@ -56,9 +56,13 @@ class PythonEngine(Room):
             without=say("Meanwhile references cannot be found."),
             completes=False,
         )
-        self._keeper = ServerKeeper(self.ty, lambda: self._wanted(PriorityClass.INTERACTIVE), context.degraded)
+        # One core stays free for what else the first one's answers need; the second gives way to everything by itself.
+        cores = os.cpu_count() or 2
+        self._keeper = ServerKeeper(
+            self.ty, lambda: self._wanted(PriorityClass.INTERACTIVE, max(1, cores - 1)), context.degraded
+        )
         self._searchers_keeper = ServerKeeper(
-            self.searcher, lambda: self._wanted(PriorityClass.POLITE), context.degraded
+            self.searcher, lambda: self._wanted(PriorityClass.POLITE, cores), context.degraded
         )
         self._resting: asyncio.TimerHandle | None = None
 
@@ -112,7 +116,7 @@ class PythonEngine(Room):
         self._keeper.adapt()
         self._searchers_keeper.adapt()
 
-    def _wanted(self, priority_class: PriorityClass) -> ServerLaunch | None:
+    def _wanted(self, priority_class: PriorityClass, parallelism: int) -> ServerLaunch | None:
         settings = self._context.settings
         if "ty" not in settings.python.engines:
             self._context.degraded("ty", None)
@@ -137,6 +141,6 @@ class PythonEngine(Room):
             python=prefix,
             encoding=self._encoding,
             markup=self._markup,
-            parallelism=max(1, (os.cpu_count() or 2) - 1),
+            parallelism=parallelism,
             priority_class=priority_class,
         )
