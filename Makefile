@@ -61,8 +61,8 @@ bench: $(VENV_READY)  ## latencies, as ratios to this machine's speed; ARGS='com
 soak: $(VENV_READY)  ## mixed load with random kills and cancels for MINUTES; fails on a leak or a loss
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) $(ARGS)
 
-simulate: $(VENV_READY)  ## virtual days of the scheduler beside simpler policies; ARGS='--cores 2 --hours 1'
-	$(BIN)/python -m headway.scheduler.simulator $(ARGS)
+simulate: $(VENV_READY)  ## virtual and recorded days of the scheduler beside simpler policies; ARGS='--cores 2 --hours 1'
+	$(BIN)/python -m headway.scheduler.simulator --recorded tests/scheduler/days/*.jsonl $(ARGS)
 
 mutation: $(VENV_READY)  ## do tests notice when the scheduler's core is broken? ARGS='queues --sample 200'
 	$(BIN)/python -m tests.mutation $(ARGS)

@@ -31,10 +31,13 @@ from headway.scheduler.machine import FixedMachine
 from headway.scheduler.recorder import FORMAT, VERSION
 from headway.scheduler.simulator.__main__ import main
 from headway.scheduler.simulator.drive import Simulation
-from headway.scheduler.simulator.policies import OURS
+from headway.scheduler.simulator.policies import ALONE, OURS
 from headway.scheduler.simulator.recorded import RecordingError, read_day
+from headway.scheduler.simulator.report import faults, summary
+from headway.scheduler.simulator.work import Fed, Request, of_priority
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
+DAYS = sorted((Path(__file__).parent / "days").glob("*.jsonl"))
 HEAD = json.dumps({"format": FORMAT, "version": VERSION, "cores": 2.0, "memoryMb": 8000.0})
 
 
@@ -168,6 +171,34 @@ def test_what_was_cut_short_costs_what_its_like_costs() -> None:
 def test_what_is_no_recording_is_said_with_its_line(lines: list[str], said: str) -> None:
     with pytest.raises(RecordingError, match=said):
         read_day(lines)
+
+
+@pytest.mark.parametrize("day", DAYS, ids=lambda path: path.stem)
+def test_a_recorded_day_has_work_of_every_class(day: Path) -> None:
+    found = read_day(day.read_text(encoding="utf-8").splitlines())
+    assert {request.priority for request in found.requests} == set(Priority)
+    assert len(found.requests) > 400
+    assert found.lasts_s > 60
+
+
+def test_there_are_recorded_days() -> None:
+    assert len(DAYS) >= 2
+
+
+@pytest.mark.parametrize("day", DAYS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("cores", [1.0, 8.0])
+def test_a_recorded_day_is_lived_to_its_end(day: Path, cores: float) -> None:
+    """Also on a machine with fewer cores than one of its tasks asks for: everything ends, and keys wait for nothing."""
+    requests = read_day(day.read_text(encoding="utf-8").splitlines()).requests
+    result = Simulation(OURS, cores, requests).run()
+    bound = summary("bound", Simulation(ALONE, cores, of_priority(requests, [Priority.CRITICAL])).run())
+    assert faults(summary("headway", result), bound.classes, [Priority.CRITICAL]) == []
+    assert len(result.ended) == sum(len(_tasks_of(request)) for request in requests)
+
+
+def _tasks_of(request: Request) -> list[Task]:
+    tasks = request.make().tasks
+    return tasks.take(10_000)[0] if isinstance(tasks, Fed) else list(tasks)  # type: ignore[arg-type]
 
 
 def test_the_command_compares_policies_over_a_recording(

@@ -214,7 +214,7 @@ def row(priority: Priority, response_p95_s: float) -> ClassRow:
 
 
 def test_faults_are_said_with_their_numbers() -> None:
-    result = Simulation(OURS, 2.0, [one(0.0, Priority.HIGH, Fate(1.1))]).run()
+    result = Simulation(OURS, 2.0, [one(9.0 * n, Priority.HIGH, Fate(1.1)) for n in range(100)]).run()
     result.batch_shares = [0.5, 0.01]
     said = faults(summary("headway", result), {Priority.HIGH: row(Priority.HIGH, 1.0)}, [Priority.HIGH])
     assert said == [

@@ -12,6 +12,7 @@ from headway.scheduler.simulator.drive import Result
 
 JUDGED = (Priority.CRITICAL, Priority.HIGH)
 FARTHEST = 1.05  # of the bound
+FEWEST_JUDGED = 100  # tasks of a class: of fewer the p95 is one of the two or three slowest
 LEAST_BATCH_SHARE = 0.05
 LEAST_GOODPUT = 0.9  # of HIGH at three times the load
 NO_INDICATORS = Indicators(allocated=None, timeouts=None, retries_succeeded=None)
@@ -72,7 +73,7 @@ def faults(ours: Summary, bounds: Mapping[Priority, ClassRow], judged: Iterable[
     said = []
     for priority in judged:
         ratio = distance(ours.classes[priority], bounds[priority])
-        if ratio is not None and ratio > FARTHEST:
+        if ratio is not None and ratio > FARTHEST and ours.classes[priority].tasks >= FEWEST_JUDGED:
             said.append(f"{priority.name} is {ratio - 1:.0%} from the bound (allowed {FARTHEST - 1:.0%})")
     if ours.batch_share is not None and ours.batch_share < LEAST_BATCH_SHARE:
         said.append(f"BATCH got {ours.batch_share:.1%} of a core in some ten seconds (owed {LEAST_BATCH_SHARE:.0%})")
