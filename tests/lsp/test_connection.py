@@ -139,6 +139,24 @@ def test_a_long_message_says_the_same_as_a_short_one(text: str) -> None:
     check(scenario)
 
 
+def test_what_is_sent_together_is_written_together_and_in_order() -> None:
+    async def scenario() -> None:
+        async with conversation() as peer:
+            outbox = peer.connection.outbox
+            peer.connection.notify("first", None)
+            assert outbox.pending_bytes == 0
+            with outbox.together():
+                peer.connection.notify("second", None)
+                peer.connection.notify("third", None)
+                assert outbox.pending_bytes > 0
+            assert outbox.pending_bytes == 0
+            peer.connection.notify("fourth", None)
+            came = [(await peer.next())["method"] for _ in range(4)]
+            assert came == ["first", "second", "third", "fourth"]
+
+    check(scenario)
+
+
 def test_a_long_message_that_is_broken_is_answered_like_a_short_one() -> None:
     async def scenario() -> None:
         async with conversation() as peer:

@@ -144,8 +144,9 @@ class Connection:
             return
         if self._framer.skipped > skipped:
             self._refuse(RpcError(INVALID_REQUEST, "the message is longer than this server takes; it was skipped"))
-        for body in bodies:
-            self._take(body)
+        with self.outbox.together():
+            for body in bodies:
+                self._take(body)
         if self._line:
             self._work()
 

@@ -7,6 +7,7 @@ words only. Broken source is data: what can be understood is returned together w
 from __future__ import annotations
 
 import enum
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -183,7 +184,7 @@ class FileIndex:
 
 def language_of(path: str) -> str | None:
     """Return the language of a file by its name, None for what is not indexed."""
-    return LANGUAGES.get(PurePosixPath(path).suffix.lower())
+    return LANGUAGES.get(posixpath.splitext(path)[1].lower())  # with each key: PurePosixPath takes ten times as long
 
 
 def suffixes_of(language: str) -> tuple[str, ...]:

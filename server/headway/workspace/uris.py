@@ -9,12 +9,15 @@ import ntpath
 import os
 import posixpath
 import re
+from functools import lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
 _WINDOWS = os.name == "nt"
+_REMEMBERED = 1024  # each key asks some ten times about the document that it is typed in
 _DRIVE = re.compile(r"^/?([A-Za-z]):(?=$|[/\\])")
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def uri_to_path(uri: str, *, windows: bool = _WINDOWS) -> str | None:
     """Return the path that a `file:` URI names, None for any other scheme and for what is no URI.
 
@@ -54,6 +57,7 @@ def path_to_uri(path: str, *, windows: bool = _WINDOWS) -> str:
     return f"file://{quoted_path(path)}"
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def identity(uri: str, *, windows: bool = _WINDOWS) -> str:
     """Return a key that is equal for two spellings of the same document.
 
