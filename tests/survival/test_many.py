@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.lsp.wire import Wire, run, server
 from tests.soak import census
-from tests.survival.ground import begin, called, family, gone, indexed, project
+from tests.survival.ground import begin, called, family, gone, indexed, project, stored
 
 TOO_MUCH = {
     "deep.py": "x = " + "[" * 5_000 + "]" * 5_000 + "\n",
@@ -135,3 +135,25 @@ def test_whatever_way_a_window_ends_its_processes_are_gone(tmp_path: Path) -> No
                 await gone(children)
 
     run(scenario())
+
+
+def test_two_windows_of_one_folder_do_not_get_in_each_other_s_way(tmp_path: Path) -> None:
+    """One cache, one history, one index, started at once: neither waits for the other, and nobody is bothered."""
+    root = project(tmp_path, 40)
+
+    async def scenario() -> None:
+        async with server(tmp_path) as one, server(tmp_path) as other:
+            for wire in (one, other):
+                await begin(wire, root)
+            for wire in (one, other):
+                found = await indexed(wire)
+                assert (found["index"]["files"], found["message"]) == (41, None)
+                assert (await wire.ask("headway/search", {"query": "basket"}))["hits"]
+            (root / "new.py").write_text("def seen_by_both(): pass\n")
+            for wire in (one, other):
+                assert (await wire.ask("headway/submit", {"type": "index", "arguments": {}}))["state"] == "COMPLETED"
+                assert wire.notes("window/showMessage") == []
+                assert await wire.exit() == 0
+
+    run(scenario())
+    assert len(stored(tmp_path / "cache")[0]) == 42

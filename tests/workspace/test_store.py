@@ -274,6 +274,20 @@ def test_temporary_indexes_of_the_dead_are_swept_at_the_next_start(
     ]
 
 
+def test_a_database_appears_whole_and_what_a_killed_maker_left_is_swept(tmp_path: Path) -> None:
+    died = subprocess.Popen(["/bin/true"])
+    died.wait()
+    path = tmp_path / "index.sqlite"
+    left, live = tmp_path / f"index.sqlite.new-{died.pid}", tmp_path / "index.sqlite.new-1"
+    left.write_text("half")
+    live.write_text("somebody else's")
+    first = Store.create(str(path), "/w")
+    first.write([record("a.py")])
+    with Store.create(str(path), "/w") as second, first:
+        assert second.known().keys() == {"a.py"}, "who comes second takes what is there"
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["index.sqlite", live.name]
+
+
 def test_two_checkouts_have_two_indexes_and_two_ways_to_one_have_one(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / "same").mkdir(parents=True)

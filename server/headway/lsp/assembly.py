@@ -151,8 +151,10 @@ class Assembly:
             self._recording.close()
 
     def _history_problem(self, problem: HistoryProblem) -> None:
-        # It costs the past, not the present: worth a word, but the server is not degraded by it.
-        self._client.show(MessageLevel.WARNING, say("History of jobs: {problem}", problem=problem.message))
+        # It costs the past, not the present: worth a word, but the server is not degraded by it. That another window
+        # keeps the history is not even worth that: there is nothing to mend.
+        if not problem.in_use:
+            self._client.show(MessageLevel.WARNING, say("History of jobs: {problem}", problem=problem.message))
 
     def _pull_settings(self) -> bool:
         if not self._capabilities.configuration:

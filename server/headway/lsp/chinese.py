@@ -36,10 +36,10 @@ CHINESE: Final[Mapping[str, str]] = {
     "another program holds its lock": "另一个程序锁定了它",
     (
         "The index cannot be kept in {folder} ({reason}). It is in a temporary folder and will be made anew at the "
-        "next start. Make room there and the folder writable, or choose another cache directory."
+        "next start. Make room there, make it writable, or choose another cache directory."
     ): (
         "索引无法保存在 {folder} 中（{reason}）。它现在位于临时文件夹，下次启动时会重新建立。"
-        "请在该处腾出空间并使该文件夹可写，或选择其他缓存目录。"
+        "请在该处腾出空间、使其可写，或选择其他缓存目录。"
     ),
     (
         "There is no index: neither {folder} ({reason}) nor a temporary folder can be written. Make room in one of "

@@ -241,7 +241,9 @@ def _connect(path: Path | None) -> sqlite3.Connection:
 def set_aside(path: Path, error: Exception) -> HistoryProblem:
     """Move what cannot be used out of the way, with its log. Where it must not or cannot be moved, `aside` is None."""
     if is_busy(error):
-        return HistoryProblem(message=f"{path} is in use by another process; this run's history stays in memory")
+        return HistoryProblem(
+            message=f"{path} is in use by another process; this run's history stays in memory", in_use=True
+        )
     if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF == _NO_ROOM:
         # What is in it may be sound, unfinished durable jobs above all; the next start finds them there.
         return HistoryProblem(

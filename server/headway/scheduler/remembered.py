@@ -102,3 +102,4 @@ class HistoryProblem:
 
     message: str
     aside: str | None = None  # where the unusable file lies now
+    in_use: bool = False  # by another scheduler: nothing is wrong with it

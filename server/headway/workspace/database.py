@@ -6,7 +6,9 @@ Every error becomes one of three classes, by what to do about it: wait, build an
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -83,3 +85,49 @@ def translated(path: str) -> Iterator[None]:
         raise StoreDamagedError(path, f"unreadable content ({error})") from error
     except OSError as error:
         raise StoreUnusableError(path, error.strerror or str(error)) from error
+
+
+@contextlib.contextmanager
+def created(path: str) -> Iterator[sqlite3.Connection]:
+    """Give a new database that appears at its path, whole, when the block has ended; one that is there by then stays.
+
+    Raises:
+        OSError, sqlite3.Error: nothing can be written there.
+    """
+    _remove_left(f"{path}.new-")
+    fresh = f"{path}.new-{os.getpid()}"
+    db = connect(fresh)
+    try:
+        yield db
+    finally:
+        db.close()
+    _put_in_place(fresh, path)
+
+
+def _put_in_place(fresh: str, path: str) -> None:
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        pass
+    except OSError:
+        # A file system without links. Who comes in between this look and the move loses an index that is still empty.
+        if not os.path.lexists(path):
+            os.replace(fresh, path)
+            return
+    os.unlink(fresh)
+
+
+def _remove_left(prefix: str) -> None:
+    """Remove what was on its way into place when its maker was killed."""
+    for left in glob.glob(f"{glob.escape(prefix)}*"):
+        pid = left.removeprefix(prefix).partition("-")[0]
+        if pid.isdigit() and not runs(int(pid)):
+            with contextlib.suppress(OSError):
+                os.unlink(left)
+
+
+def runs(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    import psutil  # Only where something was left behind.
+
+    return psutil.pid_exists(pid)

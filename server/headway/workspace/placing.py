@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from headway.wording import say
-from headway.workspace.database import StoreBusyError, StoreDamagedError, StoreError, StoreUnusableError
+from headway.workspace.database import StoreBusyError, StoreDamagedError, StoreError, StoreUnusableError, runs
 from headway.workspace.store import Store
 
 _FILE_NAME: Final = "index.sqlite"
@@ -114,7 +114,7 @@ def _prepare(path: str, root: str) -> str | None:
 def _elsewhere(root: str, error: StoreError, reason: str, owner_pid: int) -> Placed:
     message = say(
         "The index cannot be kept in {folder} ({reason}). It is in a temporary folder and will be made anew at the "
-        "next start. Make room there and the folder writable, or choose another cache directory.",
+        "next start. Make room there, make it writable, or choose another cache directory.",
         folder=os.path.dirname(error.path),
         reason=reason,
     )
@@ -148,14 +148,8 @@ def _sweep() -> None:
         with contextlib.suppress(OSError):
             for name in os.listdir(parent):
                 pid = name.removeprefix(_TEMPORARY).partition("-")[0]
-                if name.startswith(_TEMPORARY) and pid.isdigit() and not _runs(int(pid)):
+                if name.startswith(_TEMPORARY) and pid.isdigit() and not runs(int(pid)):
                     shutil.rmtree(os.path.join(parent, name), ignore_errors=True)
-
-
-def _runs(pid: int) -> bool:
-    import psutil  # Only where something was left behind.
-
-    return psutil.pid_exists(pid)
 
 
 def _set_aside(path: str) -> None:

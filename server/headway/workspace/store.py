@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, translated
+from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, translated
 from headway.workspace.index import GRAMMARS, INDEX_VERSION, Chunk, Definition
 from headway.workspace.segments import IndexedFile
 
@@ -133,20 +133,18 @@ class Store:
 
     @classmethod
     def create(cls, path: str, root: str) -> Store:
-        """Create a database for a workspace folder where there is none.
+        """Create a database for a workspace folder where there is none; one that somebody made meanwhile is taken.
+
+        It appears whole: neither another process nor a start after a kill finds half of one.
 
         Raises:
             StoreUnusableError: nothing can be written there.
         """
-        with translated(path):
-            db = connect(path)
-            try:
-                # A full-text table makes tables of its own, so the script runs in one transaction of ours.
-                db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-                values = (("fingerprint", fingerprint()), ("root", root), ("stamp", "0"), ("totals", "{}"))
-                db.executemany("INSERT INTO meta VALUES (?, ?)", values)
-            finally:
-                db.close()
+        with translated(path), created(path) as db:
+            # A full-text table makes tables of its own, so the script runs in one transaction of ours.
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+            values = (("fingerprint", fingerprint()), ("root", root), ("stamp", "0"), ("totals", "{}"))
+            db.executemany("INSERT INTO meta VALUES (?, ?)", values)
         return cls(path)
 
     def __enter__(self) -> Store:
