@@ -14,8 +14,9 @@ import pytest
 from headway.workspace import placing
 from headway.workspace.database import StoreBusyError, StoreDamagedError
 from headway.workspace.index import index_text
+from headway.workspace.packing import pack_definitions, unpack_definitions
 from headway.workspace.placing import database_path, place
-from headway.workspace.store import FileRecord, Store, pack_definitions, unpack_definitions
+from headway.workspace.store import FileRecord, Store
 from headway.workspace.words import query_words
 
 SOURCE = '''
@@ -134,7 +135,7 @@ def test_loading_goes_on_where_it_ended(store: Store) -> None:
 def test_a_failed_change_leaves_what_was(store: Store) -> None:
     store.write([record("a.py")])
     broken = record("b.py")
-    object.__setattr__(broken, "chunks", [(0, object(), "", "", "")])
+    object.__setattr__(broken, "signature", object())
     with pytest.raises(StoreDamagedError):
         store.write([record("c.py"), broken], ["a.py"])
     assert store.known().keys() == {"a.py"}
@@ -306,3 +307,14 @@ def test_indexes_that_nobody_opens_are_removed_after_months(tmp_path: Path) -> N
     kept = stored(tmp_path / "cache", tmp_path)
     assert not os.path.exists(old)
     assert os.path.exists(kept)
+
+
+def test_what_is_forgotten_is_gone_from_the_full_text_too(store: Store) -> None:
+    """The full-text table keeps no texts: after many versions and removals it holds the words of what is there."""
+    for _ in range(3):
+        store.write([record("a.py"), record("b.py")])
+    store.write([], ["b.py"])
+    assert found(store, "kelvinize") == [("a.py", "kelvinize")]
+    rows = store._db.execute("SELECT count(*) FROM chunks").fetchone()
+    assert rows == (store.stats().chunks,)
+    store.check()

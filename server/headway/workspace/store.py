@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from typing import Any, Final, NamedTuple
 
 from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, translated
 from headway.workspace.index import GRAMMARS, INDEX_VERSION, Chunk, Definition
+from headway.workspace.packing import pack_chunks, pack_definitions, unpack_chunks, unpack_definitions
 from headway.workspace.segments import IndexedFile
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 _ORDINAL_BITS: Final = 20  # a full-text row's id is the file's id and the definition's number in it
 # How much a word counts by where it stands: name, context (containers and path), docstring, body.
@@ -40,11 +40,12 @@ CREATE TABLE files (
     stamp INTEGER NOT NULL,
     symbols INTEGER NOT NULL,
     chunks INTEGER NOT NULL,
-    definitions BLOB NOT NULL
+    definitions BLOB NOT NULL,
+    texts BLOB NOT NULL
 );
 CREATE INDEX files_by_stamp ON files (stamp);
 CREATE VIRTUAL TABLE chunks USING fts5(
-    name, context, doc, body, tokenize = 'porter unicode61 remove_diacritics 2'
+    name, context, doc, body, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
 
@@ -305,14 +306,14 @@ class Store:
         Returns:
             The stamp of this change, higher than any before.
         """
-        prepared = [(record, pack_definitions(record.definitions)) for record in records]
+        prepared = [(record, pack_definitions(record.definitions), pack_chunks(record.chunks)) for record in records]
         with translated(self.path), self._transaction():
             stamp = int(self._meta("stamp") or 0) + 1
             totals = self._totals()
             for path in removed:
                 self._forget(path, totals)
-            for record, blob in prepared:
-                self._put(record, blob, stamp, totals)
+            for record, blob, texts in prepared:
+                self._put(record, blob, texts, stamp, totals)
             values = ((str(stamp), "stamp"), (json.dumps(totals), "totals"))
             self._db.executemany("UPDATE meta SET value = ? WHERE key = ?", values)
         return stamp
@@ -327,13 +328,13 @@ class Store:
         with translated(self.path), self._transaction():
             self._db.execute("INSERT INTO chunks (chunks, rank) VALUES ('merge', 500)")
 
-    def _put(self, record: FileRecord, blob: bytes, stamp: int, totals: Counter[str]) -> None:
+    def _put(self, record: FileRecord, blob: bytes, texts: bytes, stamp: int, totals: Counter[str]) -> None:
         file_id = self._forget(record.path, totals, keep_id=True)
         values = (
             *(file_id, record.path, record.signature, record.digest, record.language, record.skipped, record.note),
-            *(stamp, len(record.definitions), len(record.chunks), blob),
+            *(stamp, len(record.definitions), len(record.chunks), blob, texts),
         )
-        cursor = self._db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        cursor = self._db.execute(f"INSERT INTO files VALUES ({', '.join('?' * len(values))})", values)
         file_id = cursor.lastrowid or 0
         self._db.executemany(
             "INSERT INTO chunks (rowid, name, context, doc, body) VALUES (?, ?, ?, ?, ?)",
@@ -343,18 +344,22 @@ class Store:
 
     def _forget(self, path: str, totals: Counter[str], *, keep_id: bool = False) -> int | None:
         """Remove a file; return its number where it is to be used again, for the same path."""
-        row = self._db.execute("SELECT id, skipped, symbols, chunks FROM files WHERE path = ?", (path,)).fetchone()
+        select = "SELECT id, skipped, symbols, chunks, texts FROM files WHERE path = ?"
+        row = self._db.execute(select, (path,)).fetchone()
         if row is None:
             return None
-        file_id, skipped, symbols, chunks = row
-        self._forget_chunks(file_id)
+        file_id, skipped, symbols, chunks, texts = row
+        self._forget_chunks(file_id, unpack_chunks(texts))
         self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
         _count(totals, -1, skipped, symbols, chunks)
         return int(file_id) if keep_id else None
 
-    def _forget_chunks(self, file_id: int) -> None:
-        first = file_id << _ORDINAL_BITS
-        self._db.execute("DELETE FROM chunks WHERE rowid BETWEEN ? AND ?", (first, first | (1 << _ORDINAL_BITS) - 1))
+    def _forget_chunks(self, file_id: int, chunks: Sequence[Chunk]) -> None:
+        # The full-text table holds no texts: it is told which words a row had.
+        self._db.executemany(
+            "INSERT INTO chunks (chunks, rowid, name, context, doc, body) VALUES ('delete', ?, ?, ?, ?, ?)",
+            ((file_id << _ORDINAL_BITS | chunk[0], *chunk[1:]) for chunk in chunks),
+        )
 
     def _meta(self, key: str) -> str | None:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -379,16 +384,6 @@ def _count(totals: Counter[str], files: int, skipped: str | None, symbols: int, 
     totals["files"] += files
     totals["symbols"] += files * symbols
     totals["chunks"] += files * chunks
-
-
-def pack_definitions(definitions: Sequence[Definition]) -> bytes:
-    """Return definitions as compressed JSON: nothing that is read from a disk may run anything."""
-    return zlib.compress(json.dumps(definitions, separators=(",", ":")).encode("utf-8", "surrogatepass"), 1)
-
-
-def unpack_definitions(blob: bytes) -> list[Definition]:
-    """Return what `pack_definitions` packed."""
-    return [Definition(*fields) for fields in json.loads(zlib.decompress(blob))]
 
 
 def _some(items: list[Any]) -> Iterator[list[Any]]:

@@ -47,8 +47,14 @@ def body_words(text: str, limit: int) -> str:
         limit: At most so many different identifiers or words are kept.
     """
     seen = dict.fromkeys(_BODY_WORD.findall(text))
-    kept = [searchable(word) for word in seen if word.lower() not in _CODE_NOISE]
+    kept = list(filter(None, map(_told, seen)))
     return " ".join(kept[:limit])
+
+
+@lru_cache(maxsize=65_536)
+def _told(word: str) -> str:
+    """Return a word of a body as it is stored, empty for what every body holds."""
+    return "" if word.lower() in _CODE_NOISE else searchable(word)
 
 
 def query_words(query: str) -> list[str]:
