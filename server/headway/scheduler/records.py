@@ -39,6 +39,8 @@ _TASK_PENDING: Final = TaskState.PENDING
 _PROCESS: Final = StepKind.PROCESS
 _THREAD: Final = StepKind.THREAD
 _HARD: Final = Limit.HARD
+_NEVER: Final = -math.inf
+_ALWAYS: Final = math.inf
 JOB_ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELLED})
 
 
@@ -88,7 +90,6 @@ class JobRecord:
         "job",
         "job_id",
         "names",
-        "order",
         "priority",
         "results",
         "served_at_s",
@@ -129,7 +130,7 @@ class JobRecord:
         self.stopped = False  # by its failure policy: nothing new starts
         self.attempt = 1
         self.fair_finish = 0.0
-        self.served_at_s = -math.inf  # when a task of it last started, at a level with fair shares
+        self.served_at_s = _NEVER  # when a task of it last started, at a level with fair shares
         self.tickets: tuple[int, ...] = ()
         self.waiters: dict[int, Priority] | None = None  # only where the job is shared
         self.supersede_keys: dict[int, Hashable] | None = None  # by ticket
@@ -355,9 +356,9 @@ class Run(StepRun):
         self.cpu_s: float | None = None  # what it computed, once it has ended and where that can be told
         self.urged = False  # it was asked to end its step early
         self.by_credit = False  # it runs on BATCH's own share
-        self.due_at_s = math.inf  # its next limit
+        self.due_at_s = _ALWAYS  # its next limit
         self.limit = _HARD
-        self.allowed_s = math.inf
+        self.allowed_s = _ALWAYS
         self.timer: Timer | None = None
         self.cause: Cause | None = None
         self.failure: Failure | None = None  # why it was told to stop
