@@ -11,7 +11,7 @@ WORKSPACE ?=
 MINUTES ?= 10
 ARGS ?=
 
-.PHONY: help setup demo test test-python test-ts test-vscode lint lint-python lint-ts format bench simulate soak mutation lock vsix clean
+.PHONY: help setup demo test test-python test-ts test-vscode lint lint-python lint-ts format bench simulate soak coverage mutation lock vsix clean
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*##/ { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,12 @@ soak: $(VENV_READY)  ## mixed load with random kills and cancels for MINUTES; fa
 
 simulate: $(VENV_READY)  ## virtual and recorded days of the scheduler beside simpler policies; ARGS='--cores 2 --hours 1'
 	$(BIN)/python -m headway.scheduler.simulator --recorded tests/scheduler/days/*.jsonl $(ARGS)
+
+coverage: $(VENV_READY)  ## branch coverage of the scheduler by its tests, per module; ARGS='tests/scheduler/test_core.py'
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(or $(ARGS),tests/scheduler)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --include='*/headway/scheduler/*'
 
 mutation: $(VENV_READY)  ## do tests notice when the scheduler's core is broken? ARGS='queues --sample 200'
 	$(BIN)/python -m tests.mutation $(ARGS)

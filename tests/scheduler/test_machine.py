@@ -202,13 +202,7 @@ class CoreMachine(RuleBasedStateMachine):
         world = self.world
         world.press(cpu=0.0, foreign_cpu=0.0, memory=0.0)
         world.tell(MachineSampled(MachineReport(totals=TOTALS, pressure=Pressure())))
-        world.tell(LevelsResumed(tuple(Priority)))
-        for _ in range(50):
-            for job_id in tuple(world.core.book.active):
-                world.tell(JobResumed(job_id))
-            world.pass_s(60)
-            if not world.core.book.active:
-                break
+        world.resume_all()
         assert not world.core.book.active, "something waits for ever"
         self.events_are_legal()
         self.each_task_ends_once()

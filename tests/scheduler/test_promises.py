@@ -190,13 +190,7 @@ class PromisesMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """At last everything ends, everybody has been told, and all the room there is can be had."""
         world = self.world
-        world.tell(LevelsResumed(tuple(Priority)))
-        for _ in range(50):
-            for job_id in tuple(world.core.book.active):
-                world.tell(JobResumed(job_id))
-            world.pass_s(60)
-            if not world.core.book.active:
-                break
+        world.resume_all()
         self.all_is_as_promised()
         assert set(world.outcomes) >= set(self.tickets), "somebody was never told"
         world.pass_s(400)

@@ -32,6 +32,8 @@ from headway.scheduler.stimuli import (
     FallbackGiven,
     Feed,
     Input,
+    JobResumed,
+    LevelsResumed,
     MachineSampled,
     PreemptRun,
     Resolve,
@@ -187,6 +189,16 @@ class World:
         until_s = self.now_s + most_s
         while self.core.book.active:
             assert self.step(until_s), f"jobs wait for what never comes: {list(self.core.book.active)}"
+
+    def resume_all(self) -> None:
+        """Resume whatever is paused, also what a failure pauses again, until no job is in flight or an hour is over."""
+        self.tell(LevelsResumed(tuple(Priority)))
+        for _ in range(60):
+            for job_id in tuple(self.core.book.active):
+                self.tell(JobResumed(job_id))
+            self.pass_s(60)
+            if not self.core.book.active:
+                return
 
     # ---- looking ----------------------------------------------------------------------------------------------------
 
