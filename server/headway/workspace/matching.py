@@ -30,14 +30,15 @@ class Lookup:
 
     Args:
         name: What is typed, without containers and spaces; not empty.
-        is_live: Says whether the name with an index in a segment, by its number, is still there.
+        is_live: Says whether the name with an index in a segment, by its number, is still there; None: all are.
     """
 
     def __init__(
-        self, segments: Sequence[Segment], name: str, is_live: Callable[[int, int], bool] = lambda number, index: True
+        self, segments: Sequence[Segment], name: str, is_live: Callable[[int, int], bool] | None = None
     ) -> None:
         self._segments = segments
-        self._is_live = is_live
+        self._is_live = is_live or (lambda number, index: True)
+        self._all_live = is_live is None
         self._folded = name.lower()
         self._bare = self._folded.replace("_", "")
         self._starting = [segment.with_prefix(name) for segment in segments]
@@ -82,9 +83,11 @@ class Lookup:
             some = starting[:left]
             if some:
                 left -= len(some)
-                found += [
-                    (length, number, index) for length, index in segment.shortest(some) if self._is_live(number, index)
-                ]
+                sizes = segment.shortest(some)
+                if self._all_live:
+                    found += [(length, number, index) for length, index in sizes]
+                else:
+                    found += [(length, number, index) for length, index in sizes if self._is_live(number, index)]
         return found
 
     def _humps(self, limit: int) -> list[tuple[int, int, int]]:

@@ -23,6 +23,8 @@ from headway.workspace.words import split_identifier
 _PLACES = 6  # line, column, end line, end column, line and column of the name
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789_"
 _LETTER_INDEX = {letter: index for index, letter in enumerate(_LETTERS)}
+# Where so small a share of the names has the letters of a text, looking at each is quicker than reading all.
+_FEW = 12
 # A change of the layout makes blobs of older stores unreadable: raise `index.INDEX_VERSION` together with it.
 _FORMAT = 1
 
@@ -240,7 +242,12 @@ class Segment:
         if self._folded is None:
             yield from (index for index in range(self.name_count) if part.lower() in self.name(index).lower())
             return
-        if not self.with_letters(part):
+        candidates = self.with_letters(part)
+        if candidates.bit_count() <= self.name_count // _FEW:
+            find, starts = self._folded.find, self._name_starts
+            for index in bit_indices(candidates):
+                if find(wanted, starts[index], starts[index + 1] - 1) >= 0:
+                    yield index
             return
         at = self._folded.find(wanted)
         while at >= 0:

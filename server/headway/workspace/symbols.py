@@ -152,7 +152,8 @@ class IndexView:
             part = parts[number]
             return not part.dead or any(True for _ in part.live_rows(index))
 
-        return matching.Lookup([part.segment for part in parts], name, is_live)
+        is_whole = not any(part.dead for part in parts)
+        return matching.Lookup([part.segment for part in parts], name, None if is_whole else is_live)
 
     def _best(self, part: _Part, index: int, suffixes: tuple[str, ...]) -> Found | None:
         segment = part.segment
