@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes says how busy the machine is, not whether the code is right. The rest is as it was set, on CI
-# or by who tries mutants.
+# How long an example takes says how busy the machine is, not whether the code is right. The rest stays as it was set,
+# on CI or by who tries mutants.
 settings.register_profile("unhurried", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
