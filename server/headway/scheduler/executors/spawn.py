@@ -12,8 +12,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import functools
 import logging
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -78,6 +80,7 @@ class Process:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_exit = on_exit
+        _reaper()  # its thread is started now: to start one at an exit would hold the loop on a busy machine
         self._pidfd = -1
         self._popen = _start(argv, priority_class, cwd, env, stdin, stdout, stderr, tuple(pass_fds))
         self.pid: int = self._popen.pid
@@ -151,7 +154,7 @@ class Process:
         self._ended = True
         # Not here: while somebody reads below its /proc the kernel spins in the reaper, 0.7 s at times (Linux 6.18,
         # release_task in shrink_dcache_parent).
-        threading.Thread(target=self._reap_in_thread, name=f"reap-{self.pid}", daemon=True).start()
+        _reaper().put(self._reap_in_thread)
 
     def _reap_in_thread(self) -> None:
         returncode = self._popen.wait()
@@ -166,6 +169,19 @@ class Process:
         if not self._exited.done():
             self._exited.set_result(returncode)
         self._on_exit(returncode)
+
+
+@functools.cache
+def _reaper() -> queue.SimpleQueue[Callable[[], None]]:
+    """Return what takes calls that reap; a thread carries them out, one after the other."""
+    calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        while True:
+            calls.get()()
+
+    threading.Thread(target=work, name="headway-reaper", daemon=True).start()
+    return calls
 
 
 def describe_exit(returncode: int) -> str:
