@@ -105,8 +105,7 @@ RULES: Sequence[Rule] = (
         threshold=0.80,
         worse=0.98,
         clear=0.70,
-        message="other programs use the processors to {value:.0%} (limit {threshold:.0%}); background work takes "
-        "what they leave",
+        message="other programs use the processors to {value:.0%} (limit {threshold:.0%}); background work waits",
         raise_after_s=2.0,
     ),
     Rule(

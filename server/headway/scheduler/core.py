@@ -253,7 +253,7 @@ class SchedulerCore:
     def _sampled(self, report: MachineReport, now_s: float) -> None:
         before = self.pause_reason
         self._machine = report.totals
-        self._press(report.pressure, now_s)
+        self._press(report.pressure)
         self.quota.others_hold(report.gpu_free_mb)
         self._resize(now_s)
         self._tell_pause(before, now_s)
@@ -266,18 +266,15 @@ class SchedulerCore:
         self.book.reconfigure(config)
         self.jobs.reconfigure(config)
         self.flow.reconfigure(config)
-        self._press(self.pressure, now_s)
+        self._press(self.pressure)
         self._resize(now_s)
         self._tell_pause(before, now_s)
 
-    def _press(self, pressure: Pressure, now_s: float) -> None:
+    def _press(self, pressure: Pressure) -> None:
         """Judge how hard the machine is used."""
         self.pressure = pressure
-        admission = self.admission
-        if admission.standback.press(pressure):
-            admission.changed()
-        foreign = pressure.foreign_cpu if admission.standback.pressed == "cpu" else None
-        admission.credit.left_over(now_s, 0.0 if foreign is None else (1.0 - foreign) * self._machine.cpu_cores)
+        if self.admission.standback.press(pressure):
+            self.admission.changed()
 
     def _resize(self, now_s: float) -> None:
         """Take over what there is, by the machine's word and the settings'; what no longer fits at all, ends."""
