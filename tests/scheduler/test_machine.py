@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.errors import ImpossibleRequirementError
-from headway.scheduler.executors.base import MachineReport, Pressure, StepResult, Totals
+from headway.scheduler.executors.base import StepResult, Totals
 from headway.scheduler.model import (
     Job,
     JobChanged,
@@ -33,7 +33,6 @@ from headway.scheduler.stimuli import (
     JobResumed,
     LevelsPaused,
     LevelsResumed,
-    MachineSampled,
     PartialReported,
     PrioritySet,
     StepEnded,
@@ -90,6 +89,11 @@ class CoreMachine(RuleBasedStateMachine):
         self.world.press()
         self.world.now_s = now_s
 
+    def _has(self, cores: float) -> None:
+        """Let the machine have so many cores from its next report on, but not fewer than are in use."""
+        used = self.world.core.quota.used_cores / 1e6
+        self.world.totals = Totals(cpu_cores=max(cores, used), memory_mb=TOTALS.memory_mb)
+
     def _job(self, data: st.DataObject) -> str | None:
         active = sorted(self.world.core.book.active)
         return data.draw(st.sampled_from(active)) if active else None
@@ -133,8 +137,8 @@ class CoreMachine(RuleBasedStateMachine):
 
     @rule(cores=st.sampled_from([1.8, 2.0, 4.0]))
     def machine_changes(self, cores: float) -> None:
-        totals = Totals(cpu_cores=max(cores, self.world.core.quota.used_cores / 1e6), memory_mb=TOTALS.memory_mb)
-        self.world.tell(MachineSampled(MachineReport(totals=totals, pressure=Pressure())))
+        self._has(cores)
+        self.world.press()
 
     @rule(data=st.data())
     def strange_word_of_an_executor(self, data: st.DataObject) -> None:
@@ -200,8 +204,9 @@ class CoreMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         world = self.world
+        self._has(TOTALS.cpu_cores)
         world.press(cpu=0.0, foreign_cpu=0.0, memory=0.0)
-        world.tell(MachineSampled(MachineReport(totals=TOTALS, pressure=Pressure())))
+        world.press()
         world.resume_all()
         assert not world.core.book.active, "something waits for ever"
         self.events_are_legal()
