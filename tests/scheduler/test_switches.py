@@ -329,7 +329,7 @@ def test_a_claim_that_lacks_room_wakes_nobody() -> None:
     while world.step(40.0):
         wakes += 1
         assert wakes < 10, "it wakes without end"
-    world.pass_s(20.0)
+    world.pass_s(60.0)
     assert world.order == ["high", "batch"]
 
 
