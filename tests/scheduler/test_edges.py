@@ -11,8 +11,10 @@ import pytest
 
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.credit import BatchCredit
+from headway.scheduler.executors.base import Gpu, Totals
 from headway.scheduler.model import Priority, Requirement, TimeoutPolicy
 from headway.scheduler.queues import LevelQueue
+from headway.scheduler.resources import GPU_MEMORY, Quota, Shape
 from headway.scheduler.retry import Breaker, RetryBudget
 from headway.scheduler.stimuli import LevelsPaused, LevelsResumed
 from headway.scheduler.timeouts import Due, Limit, next_due
@@ -124,3 +126,23 @@ def test_limits_that_fall_together_or_were_reached_before(
         deadline_at_s=None,
     )
     assert due == expected
+
+
+def test_what_we_use_of_a_device_is_not_taken_for_another_program() -> None:
+    quota = Quota(Totals(cpu_cores=2, memory_mb=1000, gpus=(Gpu(index=0, uuid="a", total_mb=8000),)))
+    quota.acquire(Shape(0, 0, 0, 3000), critical=False)
+    quota.others_hold([(0, 5000.0)])
+    assert quota.lacking(Shape(0, 0, 0, 5000), critical=False) == 0
+    quota.others_hold([(0, 4000.0)])
+    assert quota.lacking(Shape(0, 0, 0, 5000), critical=False) == GPU_MEMORY
+
+
+def test_who_shares_a_device_gets_one_with_room() -> None:
+    gpus = (Gpu(index=0, uuid="a", total_mb=4000), Gpu(index=1, uuid="b", total_mb=9000))
+    quota = Quota(Totals(cpu_cores=2, memory_mb=1000, gpus=gpus))
+    assert quota.acquire(Shape(0, 0, 0, 5000), critical=False).device_indices == (1,)
+
+
+@pytest.mark.parametrize(("reserved_mb", "shown_mb"), [(100, 100), (5000, 1000)])
+def test_no_more_is_shown_as_reserved_than_there_is(reserved_mb: float, shown_mb: float) -> None:
+    assert Quota(Totals(cpu_cores=2, memory_mb=1000), 0.5, reserved_mb).views()["memoryMb"].reserved == shown_mb
