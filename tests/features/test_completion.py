@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headway.features.completion import Candidate, CandidateKind, Source, Tier, fits_any, merge
@@ -87,6 +87,7 @@ def test_whether_any_name_begins_so() -> None:
     labels=st.lists(st.text(alphabet="abAB_1", min_size=1, max_size=6), max_size=20, unique=True),
     prefixes=st.lists(st.text(alphabet="abAB_", max_size=4), max_size=6),
 )
+@example(labels=["A"], prefixes=["_", "_A"])
 def test_what_was_asked_before_changes_no_answer(labels: list[str], prefixes: list[str]) -> None:
     kept = source(*labels)
     for prefix in prefixes:

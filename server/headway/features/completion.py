@@ -135,7 +135,8 @@ class Source:
         if prefix and prefix == self._prefix:
             return self._fitting
         fits = _fit(prefix)
-        narrowing = self._prefix and prefix.startswith(self._prefix)
+        # Behind underscores alone more may fit than before: `_n` is also looked for as `n`.
+        narrowing = self._prefix.strip("_") and prefix.startswith(self._prefix)
         indices: Iterable[int] = [index for index, _ in self._fitting] if narrowing else range(len(self.labels))
         labels = self.labels
         found = [(index, fit) for index in indices if (fit := fits(labels[index])) is not None]
