@@ -5,6 +5,7 @@ Each was found by a mutant of the core that no other test noticed (`make mutatio
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -17,6 +18,7 @@ from headway.scheduler.queues import LevelQueue
 from headway.scheduler.resources import GPU_MEMORY, Quota, Shape
 from headway.scheduler.retry import Breaker, RetryBudget
 from headway.scheduler.stimuli import LevelsPaused, LevelsResumed
+from headway.scheduler.strategies import PRIORITY
 from headway.scheduler.timeouts import Due, Limit, next_due
 from tests.scheduler.world import World, job, steps
 
@@ -146,3 +148,16 @@ def test_who_shares_a_device_gets_one_with_room() -> None:
 @pytest.mark.parametrize(("reserved_mb", "shown_mb"), [(100, 100), (5000, 1000)])
 def test_no_more_is_shown_as_reserved_than_there_is(reserved_mb: float, shown_mb: float) -> None:
     assert Quota(Totals(cpu_cores=2, memory_mb=1000), 0.5, reserved_mb).views()["memoryMb"].reserved == shown_mb
+
+
+def test_strategies_are_made_of_disciplines() -> None:
+    """Each word changes the priorities that it names, in what it says, and nothing else."""
+    made = PRIORITY.guaranteed(Priority.HIGH).best_effort(Priority.LOW).shared(Priority.LOW).feedback(Priority.BATCH)
+    plain = PRIORITY.disciplines
+    assert made.disciplines == (
+        plain[0],
+        dataclasses.replace(plain[1], guaranteed=True),
+        plain[2],
+        dataclasses.replace(plain[3], best_effort=True, shared=True),
+        dataclasses.replace(plain[4], ages=True),
+    )
