@@ -152,8 +152,15 @@ def test_two_windows_of_one_folder_do_not_get_in_each_other_s_way(tmp_path: Path
             (root / "new.py").write_text("def seen_by_both(): pass\n")
             for wire in (one, other):
                 assert (await wire.ask("headway/submit", {"type": "index", "arguments": {}}))["state"] == "COMPLETED"
+                assert [hit["name"] for hit in await wire.ask("workspace/symbol", {"query": "seen_by_both"})] == [
+                    "seen_by_both"
+                ]
+            (root / "new.py").unlink()
+            for wire in (one, other):
+                assert (await wire.ask("headway/submit", {"type": "index", "arguments": {}}))["state"] == "COMPLETED"
+                assert await wire.ask("workspace/symbol", {"query": "seen_by_both"}) == []
                 assert wire.notes("window/showMessage") == []
                 assert await wire.exit() == 0
 
     run(scenario())
-    assert len(stored(tmp_path / "cache")[0]) == 42
+    assert len(stored(tmp_path / "cache")[0]) == 41

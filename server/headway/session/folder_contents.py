@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from array import array
 from collections.abc import Mapping
 from typing import Final
 
@@ -25,6 +26,7 @@ class FolderContents:
         self.stats = _EMPTY
         self.total = 0  # files that belong to the index, once they were listed
         self.left = 0  # of those, not yet brought up to date
+        self.seen_stamp = 0  # of the store's changes: the newest that was taken over
         self._listing_skipped: Mapping[str, int] = {}
 
     @property
@@ -46,12 +48,23 @@ class FolderContents:
         self.left = plan.file_count
         self._listing_skipped = plan.skipped
         self.table.remove(plan.forgotten_ids, plan.stamp)
+        if plan.stored_ids is not None:  # another process has been at work: what it forgot is forgotten here, too
+            self.table.retain(array("Q", plan.stored_ids), plan.stamp)
+        if plan.stats is not None:
+            self.stats = plan.stats
+        self.seen_stamp = max(self.seen_stamp, plan.stamp)
+
+    def load(self, segment: Segment, *, repacked: bool) -> None:
+        """Take over a part of what is stored."""
+        self.table.adopt(segment, repacked=repacked)
+        self.seen_stamp = max(self.seen_stamp, *segment.stamps, 0)
 
     def adopt(self, result: Indexed) -> None:
         """Take over what became of some files."""
         if result.segment is not None:
             self.table.adopt(Segment.unpack(result.segment))
         self.table.remove(result.gone_ids, result.stamp)
+        self.seen_stamp = max(self.seen_stamp, result.stamp)
         if result.stats is not None:
             self.stats = result.stats
         for path, note in result.notes:
@@ -66,5 +79,5 @@ class FolderContents:
         """Nothing is known any more."""
         self.table.clear()
         self.stats = _EMPTY
-        self.total = self.left = 0
+        self.total = self.left = self.seen_stamp = 0
         self._listing_skipped = {}

@@ -248,8 +248,8 @@ class FolderIndex:
         suspects = {*self._suspects, *(path for path in self._changes.take() if path)}
         self._suspects.clear()
         folders = [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None]
-        opened, thorough = self._open_paths, not self._listed
-        return folder_jobs.scanning(self, spec, self.name, folders, opened, tuple(suspects), globs, thorough=thorough)
+        compared = folder_jobs.Comparison(tuple(suspects), tuple(globs), not self._listed, self.contents.seen_stamp)
+        return folder_jobs.scanning(self, spec, self.name, folders, self._open_paths, compared)
 
     def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
         return folder_jobs.working(self, spec, self.name, plan, _BUSY_DELAYS_S, lambda: self.spec is spec)
@@ -300,7 +300,7 @@ class FolderIndex:
         self._scan_wanted = True
 
     def loaded(self, segment: Segment, *, repacked: bool) -> None:
-        self.contents.table.adopt(segment, repacked=repacked)
+        self.contents.load(segment, repacked=repacked)
         self._changed()
 
     def measured(self, stats: StoreStats) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from headway.scheduler.model import StepKind, Task
@@ -106,31 +107,38 @@ async def clearing(owner: Owner, spec: FolderSpec, name: str) -> AsyncIterator[T
         owner.broke(trouble, "it could not be cleared")
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a folder is compared with its index; see `planning.plan`."""
+
+    suspects: Sequence[str]
+    globs: Sequence[str]
+    thorough: bool
+    seen_stamp: int
+
+
 async def scanning(
     owner: Owner,
     spec: FolderSpec,
     name: str,
     folders: Sequence[str],
     opened: Callable[[], Sequence[str]],
-    suspects: Sequence[str],
-    globs: Sequence[str] = (),
-    *,
-    thorough: bool = False,
+    how: Comparison,
 ) -> AsyncIterator[Task]:
-    """List the folder and compare it with the index; see `planning.plan`."""
+    """List the folder and compare it with the index."""
     task, answer = owner.answers.asking(f"list {name}", git_lists, spec.root, folders, kind=StepKind.ASYNC)
     yield task
     lists = await answer
-    compare = functools.partial(planning.plan, thorough=thorough)
+    compare = functools.partial(planning.plan, thorough=how.thorough, seen_stamp=how.seen_stamp)
     task, answer = owner.answers.asking(
-        f"compare {name}", compare, spec, lists, tuple(opened()), tuple(suspects), tuple(globs)
+        f"compare {name}", compare, spec, lists, tuple(opened()), how.suspects, how.globs
     )
     yield task
     plan: Plan | None = await answer
     if plan is not None and plan.trouble is not None:
         owner.broke(plan.trouble, plan.reason)
     else:
-        owner.planned(plan, suspects)
+        owner.planned(plan, how.suspects)
 
 
 async def working(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -14,7 +15,7 @@ from headway.workspace.files import ReadOptions, Skipped, read_file
 from headway.workspace.index import language_of
 from headway.workspace.listing import ListedFile, from_git, from_walk, glob_rules
 from headway.workspace.opened import FolderSpec, Trouble, open_store, trouble_of
-from headway.workspace.store import StoredFile
+from headway.workspace.store import StoredFile, StoreStats
 
 # About a quantum's worth: a file costs what some bytes of it would, before any of its bytes does.
 _FILE_BYTES: Final = 2_000
@@ -36,6 +37,9 @@ class Plan:
         forget: Stored files that are gone, in the same form.
         forgotten_ids: Their numbers, and `stamp` as of when they are gone.
         skipped: Files passed over by their name or state, by reason.
+        stored_ids: Where the store has changes that the asker has not seen: the numbers of all stored files (8 bytes
+            each, native order). What another window or `headway index` has indexed is in the batches then.
+        stats: Sizes of the store, in the same case.
     """
 
     total: int = 0
@@ -44,6 +48,8 @@ class Plan:
     forgotten_ids: tuple[int, ...] = ()
     stamp: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
+    stored_ids: bytes | None = None
+    stats: StoreStats | None = None
     trouble: Trouble | None = None
     reason: str = ""
 
@@ -61,6 +67,7 @@ def plan(
     globs: Sequence[str] = (),
     *,
     thorough: bool = False,
+    seen_stamp: int | None = None,
 ) -> Plan:
     """Compare what is on disk with what is stored.
 
@@ -71,13 +78,16 @@ def plan(
             and size.
         globs: Files that match one of these (as in `.gitignore`) are suspects, too.
         thorough: Look first whether the whole database can be read.
+        seen_stamp: The newest stamp of the store that the asker has taken over; None where it does not look at that.
     """
     try:
         store = open_store(spec)
         if thorough and os.path.getsize(spec.database) <= _MAX_CHECKED_BYTES:
             store.check()
+        stamp = store.stamp  # first: what is stored meanwhile is then too new rather than overlooked
         known = store.known()
-        stamp = store.stamp
+        unseen = seen_stamp is not None and stamp > seen_stamp
+        stats = store.stats() if unseen else None
     except (StoreError, OSError) as error:
         trouble, reason = trouble_of(error)
         return Plan(trouble=trouble, reason=reason)
@@ -87,6 +97,8 @@ def plan(
     suspected = set(suspects)
     if globs and (rules := glob_rules(globs)) is not None:
         suspected.update(path for path in listed if rules.match_file(path))
+    if unseen and seen_stamp is not None:
+        suspected.update(path for path, file in known.items() if file.stamp > seen_stamp and file.skipped is None)
     changed = [
         file
         for file in listing.files
@@ -100,6 +112,8 @@ def plan(
         forgotten_ids=tuple(known[path].file_id for path in gone),
         stamp=stamp,
         skipped=listing.skipped,
+        stored_ids=array("Q", (file.file_id for file in known.values())).tobytes() if unseen else None,
+        stats=stats,
     )
 
 

@@ -57,6 +57,7 @@ class StoredFile(NamedTuple):
     signature: str
     digest: bytes
     skipped: str | None
+    stamp: int  # of its last change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +189,7 @@ class Store:
     def known(self) -> dict[str, StoredFile]:
         """Return all stored files by path."""
         with translated(self.path):
-            rows = self._db.execute("SELECT path, id, signature, digest, skipped FROM files")
+            rows = self._db.execute("SELECT path, id, signature, digest, skipped, stamp FROM files")
             return {path: StoredFile(*rest) for path, *rest in rows}
 
     def get(self, paths: Collection[str]) -> dict[str, StoredFile]:
@@ -198,7 +199,7 @@ class Store:
             for some in _some(list(paths)):
                 marks = ",".join("?" * len(some))
                 rows = self._db.execute(
-                    f"SELECT path, id, signature, digest, skipped FROM files WHERE path IN ({marks})", some
+                    f"SELECT path, id, signature, digest, skipped, stamp FROM files WHERE path IN ({marks})", some
                 )
                 found.update({path: StoredFile(*rest) for path, *rest in rows})
         return found

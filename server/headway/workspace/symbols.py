@@ -6,7 +6,7 @@ of its files that newer ones have replaced. Look-ups take microseconds to a few 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -249,6 +249,11 @@ class SymbolTable:
         gone = [file_id for file_id in file_ids if self._newest.get(file_id, -1) <= stamp]
         self._newest.update(dict.fromkeys(gone, stamp))
         self._bury([self._place.pop(file_id) for file_id in gone if file_id in self._place])
+
+    def retain(self, file_ids: Collection[int], stamp: int) -> None:
+        """Take out all files but these, as of a stamp."""
+        kept = set(file_ids)
+        self.remove([file_id for file_id in self._place if file_id not in kept], stamp)
 
     def to_be_packed(self) -> list[int]:
         """Return the files of small segments, once there are so many that look-ups would feel them; else none."""
