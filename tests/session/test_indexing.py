@@ -136,6 +136,10 @@ def test_it_lets_the_first_keys_go_first_but_nobody_who_asks_wait(tmp_path: Path
     async def scenario() -> None:
         ws = Workspace(tmp_path)
         ws.define("made")
+        async with ws.serving(first_scan_after_s=3600.0):  # nothing is open: nobody types
+            await ws.complete()
+            assert ws.shown("made")
+        ws.documents.open(Document(uri="untitled:a", language="python", version=1, text=""))
         async with ws.serving(first_scan_after_s=0.05):
             await ws.complete()
             assert ws.shown("made")

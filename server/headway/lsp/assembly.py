@@ -125,7 +125,8 @@ class Assembly:
             result = await answer_async(room.start(), f"starting {type(room).__name__}")
             if result.error is not None:
                 self._session.degraded(type(room).__name__, result.error.message)
-        await asyncio.sleep(FIRST_KEYS_S)  # and then there is something to do: no idle in between is told
+        if len(self._session.documents):
+            await asyncio.sleep(FIRST_KEYS_S)  # and then there is something to do: no idle in between is told
         self._queue_state.started()
 
     def drained(self) -> None:

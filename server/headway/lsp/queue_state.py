@@ -117,9 +117,7 @@ class QueueStateReporter:
         self._connection.notify(QUEUE_STATE, self._payload(snapshot, self._seq))
 
     def _state(self, snapshot: Snapshot, *, with_short: bool) -> ServerState:
-        if self._starting:
-            return "starting"
-        if self._trouble() is not None:
+        if self._trouble() is not None and not self._starting:
             return "degraded"
         active = False
         for priority, depth in snapshot.depths.items():
@@ -129,6 +127,8 @@ class QueueStateReporter:
                 active = True
         if active:
             return "busy"
+        if self._starting:
+            return "starting"
         held = any(snapshot.depths[priority].queued for priority in snapshot.paused)
         if snapshot.paused and (held or snapshot.pause_reason == "user"):
             return "paused"

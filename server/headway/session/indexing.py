@@ -38,7 +38,8 @@ class Indexing(Room):
 
     Args:
         on_change: Called when state or figures have changed, often; returns at once.
-        first_scan_after_s: How long after its start it begins by itself; what is asked for does not wait.
+        first_scan_after_s: How long after its start it begins by itself where documents are open, whose first keys
+            go first; what is asked for does not wait.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Indexing(Room):
     async def start(self) -> None:
         self._started = True
         self._answers = Answers(self.context.scheduler)
-        if self._first_scan_after_s:
+        if self._first_scan_after_s and len(self.context.documents):
             loop = asyncio.get_running_loop()
             self._first_scan = loop.call_later(self._first_scan_after_s, self._scan_first)
         self.folders_changed()

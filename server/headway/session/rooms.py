@@ -15,7 +15,8 @@ from headway.session.searching import Searching
 from headway.session.session import Session
 from headway.session.testing import Testing
 
-# When a client is ready somebody may be typing. For so long, in which ty gets warm, nothing is set going by itself.
+# When a client is ready and has documents open, somebody may be typing. For so long, in which ty gets warm, nothing is
+# set going by itself.
 FIRST_KEYS_S = 0.4
 
 
