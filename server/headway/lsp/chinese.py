@@ -70,10 +70,9 @@ CHINESE: Final[Mapping[str, str]] = {
     "a {where} task has waited for {value:.0f} s (limit {threshold:g} s)": (
         "一个 {where} 任务已等待 {value:.0f} 秒（上限 {threshold:g} 秒）"
     ),
-    (
-        "other programs use the processors to {value:.0%} (limit {threshold:.0%}); background work takes "
-        "what they leave"
-    ): "其他程序的处理器使用率 {value:.0%}（上限 {threshold:.0%}）；后台任务使用剩余部分",
+    "other programs use the processors to {value:.0%} (limit {threshold:.0%}); background work waits": (
+        "其他程序的处理器使用率 {value:.0%}（上限 {threshold:.0%}）；后台任务等待"
+    ),
     "the memory is used to {value:.0%} (limit {threshold:.0%}); close programs or lower scheduler.memoryMb": (
         "内存使用率 {value:.0%}（上限 {threshold:.0%}）；请关闭其他程序或调低 scheduler.memoryMb"
     ),

@@ -129,7 +129,7 @@ class Admission:
         elif grant.critical:
             self.standback.critical_runs -= 1
         if run.by_credit:
-            self._charge(run, ran_s)
+            self._charge(grant, ran_s)
 
     def force_release(self, run: Run) -> None:
         """Take back the room, but not the slot, of a run that will not end."""
@@ -139,16 +139,15 @@ class Admission:
     def recharge(self, run: Run, ran_s: float) -> None:
         """Charge BATCH's share for a step that ended, while its task goes on to the next."""
         if run.grant is not None:
-            self._charge(run, ran_s)
+            self._charge(run.grant, ran_s)
             self.credit.running += 1
 
-    def _charge(self, run: Run, ran_s: float) -> None:
-        """Charge what a step on BATCH's own share took from others: the place that it asked for, while it ran.
+    def _charge(self, grant: Grant, ran_s: float) -> None:
+        """Charge what a step on BATCH's own share took from others: its place, for as long as it was held.
 
-        However little it computed there: a claim goes before HIGH work, and so must never be had for nothing. And
-        however few cores were free for it: what is squeezed in beside others computes as much as it can all the same.
+        However little it computed there: a claim goes before HIGH work, and so must never be had for nothing.
         """
-        self.credit.charge(run.record.shape.cores / 1e6 * ran_s)
+        self.credit.charge(grant.cores / 1e6 * ran_s)
 
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold. Fair shares that were given up do not come back."""
