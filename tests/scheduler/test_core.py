@@ -371,6 +371,22 @@ def test_closing_ends_everything_and_accepts_nothing() -> None:
 # ---- sharing and superseding -------------------------------------------------------------------------------------
 
 
+def test_of_jobs_that_come_together_one_may_supersede_what_another_would_join() -> None:
+    world = World()
+    first = world.run("first", Work(lasts_s=10, value=1), share_key="same", supersede_key="doc")
+
+    def job(name: str, value: int, **more: Any) -> Job:
+        task = Task(name=name, call=Work(lasts_s=1, value=value))
+        return Job(type="t", title=name, tasks=(task,), **more)
+
+    newer, asking = world.submit(job("newer", 2, supersede_key="doc"), job("asking", 3, share_key="same"))
+    world.pass_s(5)
+    assert world.outcomes[first].state is JobState.CANCELLED
+    assert world.outcomes[newer].results["newer"].value == 2
+    assert world.outcomes[asking].results["asking"].value == 3
+    world.check_empty()
+
+
 def test_a_newer_request_supersedes_a_running_and_a_queued_one() -> None:
     world = World()
     first = world.run("one", Work(lasts_s=10), supersede_key="doc")

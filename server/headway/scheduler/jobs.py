@@ -88,29 +88,31 @@ class Jobs:
             return
         made: list[JobRecord | None] = []
         new_tasks = 0
+        supersedes = False
         for job in jobs:
-            # A job that joins another is recognised again below, when those before it have been entered.
-            if job.share_key is not None and (
+            # What a job joins is found again below, as one of those before it may have superseded that.
+            joins = job.share_key is not None and (
                 book.shared(job) is not None
                 or any(found is not None and found.job.share_key == job.share_key for found in made)
-            ):
+            )
+            if joins and not supersedes:
                 made.append(None)
             else:
                 record = book.make(job, now_s)
                 record.attempt = event.attempt
                 new_tasks += record.unended
                 made.append(record)
+            supersedes = supersedes or job.supersede_key is not None
         self._check_room(new_tasks)
         self.submitted = submitted = []
         for job, entered, ticket in zip(jobs, made, tickets, strict=True):
-            if entered is None:
-                shared = book.shared(job)
-                assert shared is not None
+            if job.share_key is not None and (shared := book.shared(job)) is not None:
                 submitted.append(shared)
                 self._supersede(job, shared, now_s)
                 book.join(shared, job, ticket)
                 self._weigh_waiters(shared, now_s)
             else:
+                assert entered is not None  # only what joins for certain was not made
                 submitted.append(entered)
                 if job.supersede_key is not None:
                     self._supersede(job, None, now_s)
