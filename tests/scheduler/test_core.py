@@ -371,6 +371,20 @@ def test_closing_ends_everything_and_accepts_nothing() -> None:
 # ---- sharing and superseding -------------------------------------------------------------------------------------
 
 
+def test_batch_on_its_share_waits_a_moment_for_half_of_its_place_before_a_quarter_will_do() -> None:
+    world = World()
+    world.run("long", Work(lasts_s=60), Priority.HIGH, requirement=Requirement(cpu_cores=1.1))
+    world.run("next", Work(lasts_s=60), Priority.HIGH, requirement=Requirement(cpu_cores=ROOM))
+    share = world.run("share", Work(lasts_s=0.01), Priority.BATCH, requirement=Requirement(cpu_cores=ROOM))
+    config = SchedulerConfig()
+    due_s = config.batch_due_s / config.batch_share
+    for wait_s, begun in ((due_s + 0.01, False), (config.reserve_after_s / 2, False), (config.reserve_after_s, True)):
+        world.pass_s(wait_s)
+        world.press()
+        world.pass_s(0.02)
+        assert (share in world.outcomes) is begun
+
+
 def test_of_jobs_that_come_together_one_may_supersede_what_another_would_join() -> None:
     world = World()
     first = world.run("first", Work(lasts_s=10, value=1), share_key="same", supersede_key="doc")

@@ -280,7 +280,9 @@ class Admission:
                 continue
             shape = record.shape
             if by_credit and self._config.squeeze_batch:
-                shape = quota.squeezed(shape, heads[0][3].item.shape.cores if heads else 0)
+                parts, until_s = self.credit.content_with(now_s)
+                shape = quota.squeezed(shape, heads[0][3].item.shape.cores if heads else 0, parts)
+                self.keep_at_s = min(self.keep_at_s, until_s)
             lack = quota.lacking(shape, discipline.guaranteed)
             if pool >= 0 and not slots.free(pool):
                 lack |= SLOT

@@ -251,14 +251,14 @@ class Quota:
         memory = max(shape.memory, min(shape.memory * factor, self._room_memory))
         return Shape(shape.cpu_cores, memory / _MB, shape.gpus, shape.gpu_memory / _MB)
 
-    def squeezed(self, shape: Shape, leave: int) -> Shape:
-        """Return a shape with the cores that are free, down to half of what it asks for, if that lets it fit.
+    def squeezed(self, shape: Shape, leave: int, parts: int) -> Shape:
+        """Return a shape with the cores that are free, if that lets it fit: not less than one of so many equal parts.
 
         Cores can be shared: what runs on fewer runs longer. For BATCH work on its own share, so that it neither waits
         for a whole place nor takes one. `leave`: millionths of a core for whoever is next, where that is possible.
         """
         free = min(self._room_cores - self._ordinary_cores, self._total_cores - self.used_cores)
-        least = -(-shape.cores // 2)
+        least = -(-shape.cores // parts)
         cores = free - leave if free - leave >= least else free
         if not least <= cores < shape.cores:
             return shape
