@@ -64,6 +64,11 @@ def test_search_narrows_by_path_and_kind_and_answers_programs(
         "end": {"line": 0, "column": 22},
     }
     assert (answer["state"], answer["coverage"]) == ("complete", 1.0)
+    assert run(["search", "scale", "--in", str(project), "--language", "Python", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {os.path.basename(hit["path"]) for hit in answer["hits"]} == {"temp.py"}
+    assert run(["search", "scale", "--in", str(project), "--language", "Klingon"]) == 2
+    assert "'Klingon' is no language; there are c, cpp" in capsys.readouterr().err
     assert run(["search", "scale", "--in", str(project), "--kind", "Klass"]) == 2
     assert "'Klass' is no kind; there are File" in capsys.readouterr().err
 

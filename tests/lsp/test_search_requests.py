@@ -65,3 +65,41 @@ def test_an_unknown_kind_is_named(tmp_path: Path) -> None:
             assert "Funktion" in error.message
 
     run(scenario())
+
+
+def test_an_unknown_language_is_named(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path)
+            error = await wire.refused("headway/search", {"query": "x", "languages": ["Klingon"]})
+            assert error.code == -32602
+            assert "'Klingon' is none of c, cpp" in error.message
+
+    run(scenario())
+
+
+def test_hits_come_in_parts_that_add_up_to_the_whole_answer(tmp_path: Path) -> None:
+    """Names come first; what the words add comes next, with the scores that it has then."""
+    (tmp_path / "a.py").write_text('def kelvinize(): pass\n\ndef other():\n    """Calls kelvinize for all."""\n')
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path)
+            await wire.ask("headway/submit", {"type": "index", "arguments": {}})
+            query = {"query": "kelvinize"}
+            whole = await wire.ask("headway/search", query)
+            assert [hit["name"] for hit in whole["hits"]][:2] == ["kelvinize", "other"]
+            rest = await wire.ask("headway/search", {**query, "partialResultToken": "t"})
+            assert rest == {**whole, "hits": []}
+            parts = [
+                message["params"]["value"]["hits"]
+                for message in wire.seen
+                if message.get("method") == "$/progress" and message["params"]["token"] == "t"
+            ]
+            assert [hit["name"] for hit in parts[0]] == ["kelvinize"]
+            known = {(hit["uri"], hit["name"]): hit for part in parts for hit in part}
+            assert sorted(known.values(), key=lambda hit: -hit["score"]) == whole["hits"]
+            nothing = await wire.ask("headway/search", {"query": "zebra", "partialResultToken": "u"})
+            assert nothing["hits"] == []
+
+    run(scenario())

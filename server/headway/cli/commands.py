@@ -58,17 +58,23 @@ def _search(options: argparse.Namespace) -> int:
     from headway.cli.index_commands import search
     from headway.lsp.search_requests import KIND_NUMBERS
     from headway.session.searching import SearchQuery
+    from headway.workspace.scope import KNOWN_LANGUAGES
 
     numbers = {name.lower(): number for name, number in KIND_NUMBERS.items()}
     unknown = [kind for kind in options.kind if kind.lower() not in numbers]
     if unknown:
         sys.stderr.write(f"headway: {unknown[0]!r} is no kind; there are {', '.join(KIND_NUMBERS)}\n")
         return 2
+    strange = [language for language in options.language if language.lower() not in KNOWN_LANGUAGES]
+    if strange:
+        sys.stderr.write(f"headway: {strange[0]!r} is no language; there are {', '.join(KNOWN_LANGUAGES)}\n")
+        return 2
     query = SearchQuery(
         text=options.query,
         limit=options.limit,
         path=options.glob,
         kinds=frozenset(numbers[kind.lower()] for kind in options.kind),
+        languages=frozenset(language.lower() for language in options.language),
     )
     return search(query, options.path, as_json=options.json)
 
@@ -110,6 +116,13 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="KIND",
         help="only such symbols, as Class or Method; may be repeated",
+    )
+    search.add_argument(
+        "--language",
+        action="append",
+        default=[],
+        metavar="LANGUAGE",
+        help="only files in this language, as python or typescript; may be repeated",
     )
     search.add_argument("--json", action="store_true", help="write one JSON object, for programs")
     search.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 200 at most (default: 20)")

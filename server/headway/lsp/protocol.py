@@ -268,6 +268,7 @@ class SearchParams(TypedDict):
     limit: NotRequired[int]
     path: NotRequired[str]
     kinds: NotRequired[list[str]]
+    languages: NotRequired[list[str]]
     partialResultToken: NotRequired[int | str]
 
 

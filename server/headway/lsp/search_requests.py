@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
+from headway.features.search import Hit
 from headway.features.symbols import Outline
 from headway.lsp import protocol as wire
 from headway.lsp.capabilities import ClientCapabilities
@@ -13,10 +14,12 @@ from headway.lsp.convert import Json
 from headway.lsp.errors import INVALID_PARAMS, RpcError
 from headway.lsp.headway_requests import progress_token
 from headway.lsp.negotiation import Encoding
+from headway.lsp.progress import Token
 from headway.session.arguments import Arguments
 from headway.session.searching import MOST_HITS, Searching, SearchQuery
 from headway.session.session import Session
 from headway.workspace.index import Wide
+from headway.workspace.scope import KNOWN_LANGUAGES
 from headway.workspace.symbols import Found
 from headway.workspace.text import Range
 from headway.workspace.uris import path_identity, path_to_uri, quoted_path
@@ -31,6 +34,25 @@ KIND_NUMBERS: Final = {name: number for number, name in enumerate(KINDS, 1)}
 _DEFAULT_LIMIT: Final = 20
 
 
+class _Parts:
+    """What of an answer is sent ahead of it: each hit when it is found, and again where its score has changed."""
+
+    def __init__(self, send: Callable[[Sequence[Hit]], None]) -> None:
+        self._send = send
+        self._sent: dict[tuple[str, Range, str], Hit] = {}
+
+    @property
+    def has_begun(self) -> bool:
+        return bool(self._sent)
+
+    def add(self, hits: Sequence[Hit]) -> None:
+        """Take what is known by now."""
+        news = [hit for hit in hits if self._sent.get((hit.path, hit.selection_range, hit.name)) != hit]
+        self._sent.update({(hit.path, hit.selection_range, hit.name): hit for hit in news})
+        if news:
+            self._send(news)
+
+
 class SearchRequests:
     """Handlers of one session's searches."""
 
@@ -39,9 +61,11 @@ class SearchRequests:
         self._searching = searching
         self._encoding = capabilities.encoding
         self._hierarchical = capabilities.hierarchical_symbols
+        self._connection: Connection | None = None  # where parts of answers go
 
     def register(self, connection: Connection) -> None:
         """Make these the handlers of a connection."""
+        self._connection = connection
         connection.requests.update(
             {
                 wire.SEARCH: self.search,
@@ -52,22 +76,38 @@ class SearchRequests:
 
     def search(self, params: object) -> Coroutine[Any, Any, wire.SearchResult]:
         read = Arguments(params)
-        progress_token(read, "partialResultToken")  # Hits come in one piece: there are few of them.
+        token = progress_token(read, "partialResultToken")
         kinds = read.texts("kinds", most=len(KINDS))
         unknown = [kind for kind in kinds if kind not in KIND_NUMBERS]
         if unknown:
             raise RpcError(INVALID_PARAMS, f"kinds: {unknown[0][:60]!r} is none of {', '.join(KINDS)}")
+        languages = read.texts("languages", most=len(KNOWN_LANGUAGES))
+        if strange := [language for language in languages if language not in KNOWN_LANGUAGES]:
+            known = ", ".join(KNOWN_LANGUAGES)
+            raise RpcError(INVALID_PARAMS, f"languages: {strange[0][:60]!r} is none of {known}")
         query = SearchQuery(
             text=read.text("query"),
             limit=min(read.integer("limit", _DEFAULT_LIMIT), MOST_HITS),
             path=read.optional_text("path"),
             kinds=frozenset(KIND_NUMBERS[kind] for kind in kinds),
+            languages=frozenset(languages),
         )
-        return self._search(query)
+        return self._search(query, token)
 
-    async def _search(self, query: SearchQuery) -> wire.SearchResult:
-        answer = await self._searching.search(query)
-        hits: list[wire.SearchHit] = [
+    async def _search(self, query: SearchQuery, token: Token | None) -> wire.SearchResult:
+        parts = None if token is None else _Parts(lambda hits: self._send_part(token, hits))
+        answer = await self._searching.search(query, None if parts is None else parts.add)
+        if parts is not None and parts.has_begun:
+            parts.add(answer.hits)
+            return {"hits": [], "state": answer.state, "coverage": answer.coverage}
+        return {"hits": self._hits(answer.hits), "state": answer.state, "coverage": answer.coverage}
+
+    def _send_part(self, token: Token, hits: Sequence[Hit]) -> None:
+        assert self._connection is not None  # only a handler comes here
+        self._connection.notify("$/progress", {"token": token, "value": {"hits": self._hits(hits)}})
+
+    def _hits(self, hits: Sequence[Hit]) -> list[wire.SearchHit]:
+        return [
             {
                 "uri": self._uri(hit.path),
                 "range": self._ranges(hit.range, hit.selection_range, hit.wide)[0],
@@ -79,9 +119,8 @@ class SearchRequests:
                 "snippet": hit.snippet,
                 "why": hit.why,
             }
-            for hit in answer.hits
+            for hit in hits
         ]
-        return {"hits": hits, "state": answer.state, "coverage": answer.coverage}
 
     def workspace_symbols(self, params: object) -> Coroutine[Any, Any, Sequence[Json]]:
         return self._symbols(Arguments(params).text("query"))

@@ -7,9 +7,9 @@ much of the workspace was looked at.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from headway.features.search import Hit, Texts, fused
 from headway.features.symbols import Outline, outline
@@ -19,8 +19,8 @@ from headway.session.jobs import value_of
 from headway.session.ports import SessionContext
 from headway.workspace.database import StoreError
 from headway.workspace.index import Definition, index_text
-from headway.workspace.listing import glob_rules
-from headway.workspace.store import Store
+from headway.workspace.scope import Scope
+from headway.workspace.store import Store, TextHit
 from headway.workspace.symbols import Found, IndexView
 from headway.workspace.uris import identity, uri_to_path
 from headway.workspace.words import query_words
@@ -42,12 +42,30 @@ _MOST_NEAR: Final = 20  # open files by whose nearness symbols of one name are o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """What to look for. `path` is a glob as in `.gitignore`, relative to the roots; `kinds` are LSP's numbers."""
+    """What to look for.
+
+    Args:
+        path: A glob as in `.gitignore`, relative to the roots; None: everywhere.
+        kinds: LSP's numbers; empty: all.
+        languages: As `scope.Scope` takes them; empty: all.
+    """
 
     text: str
     limit: int = 20
     path: str | None = None
     kinds: frozenset[int] = frozenset()
+    languages: frozenset[str] = frozenset()
+
+    @property
+    def scope(self) -> Scope:
+        """The files that it is about."""
+        return Scope(path=self.path, languages=self.languages)
+
+    @property
+    def looked_at(self) -> int:
+        """How many hits of one kind to look at: where some may not count, more, to find enough."""
+        limit = min(self.limit, MOST_HITS)
+        return limit if self.scope.is_everything and not self.kinds else MOST_HITS * 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +85,12 @@ class Searching:
         self._indexing = indexing
         self._outlines: dict[str, tuple[int, list[Outline]]] = {}
 
-    async def search(self, query: SearchQuery) -> SearchAnswer:
+    async def search(self, query: SearchQuery, part: Callable[[Sequence[Hit]], None] | None = None) -> SearchAnswer:
         """Return definitions that answer a query; any string is one, and an empty one has no hits.
+
+        Args:
+            part: Is given what is known by then, best first, as soon as something is: a later list, or the answer,
+                may hold the same hits with higher scores, and more of them.
 
         Raises:
             RequestCancelledError, RequestFailedError: see `jobs.value_of`.
@@ -76,24 +98,31 @@ class Searching:
         hits: Sequence[Hit] = ()
         text = query.text.strip()[:_LONGEST_QUERY]
         if text and query.limit > 0:
-            handle = self._context.scheduler.run(
-                find,
-                self._indexing.view,
-                dict(self._indexing.databases),
-                query,
-                priority=Priority.HIGH,
-                name=f"search {text[:40]!r}",
-                kind=TaskKind.IO_BOUND,
-                requirement=_READING,
-                timeout=TimeoutPolicy(hard_s=_LIMIT_S),
+            databases = dict(self._indexing.databases)
+            named: Named = await self._read(
+                f"names like {text[:40]!r}", find_names, self._indexing.view, databases, query
             )
-            hits = await value_of(handle)
+            if part is not None and (early := named.hits(query)):
+                part(early)
+            hits = await self._read(f"search {text[:40]!r}", find, named, databases, query)
         state = self._indexing.state
         return SearchAnswer(
             hits=hits,
             state="complete" if state in ("complete", "off") else "indexing",
             coverage=0.0 if state == "off" else self._indexing.coverage,
         )
+
+    async def _read(self, name: str, call: Callable[..., Any], *args: Any) -> Any:
+        handle = self._context.scheduler.run(
+            call,
+            *args,
+            priority=Priority.HIGH,
+            name=name,
+            kind=TaskKind.IO_BOUND,
+            requirement=_READING,
+            timeout=TimeoutPolicy(hard_s=_LIMIT_S),
+        )
+        return await value_of(handle)
 
     async def workspace_symbols(self, query: str) -> Sequence[Found]:
         """Return symbols of all roots by name; none for an empty query.
@@ -103,18 +132,9 @@ class Searching:
         """
         if not query.strip():
             return ()
-        handle = self._context.scheduler.run(
-            self._indexing.view.symbols,
-            query,
-            MOST_SYMBOLS,
-            self._open_paths(),
-            priority=Priority.HIGH,
-            name=f"symbols {query[:40]!r}",
-            kind=TaskKind.IO_BOUND,
-            requirement=_READING,
-            timeout=TimeoutPolicy(hard_s=_LIMIT_S),
+        found: Sequence[Found] = await self._read(
+            f"symbols {query[:40]!r}", self._indexing.view.symbols, query, MOST_SYMBOLS, self._open_paths()
         )
-        found: Sequence[Found] = await value_of(handle)
         return found
 
     def _open_paths(self) -> list[str]:
@@ -159,31 +179,57 @@ def definitions_of(name: str, text: str, language: str) -> Sequence[Definition]:
     return index_text(name, text, language).definitions
 
 
-def find(view: IndexView, databases: Mapping[str, str], query: SearchQuery) -> list[Hit]:
-    """Search, in a thread.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What was found by name, best first, and the definitions of the files in which that was, by root and path."""
+
+    found: Sequence[Found]
+    definitions: Mapping[str, Mapping[str, Sequence[Definition]]]
+
+    def hits(self, query: SearchQuery) -> list[Hit]:
+        """Return what will be among the hits whatever else is found: names that fit by more than single letters."""
+        sure = [found for found in self.found if found.how != "letters"]
+        texts = [Texts(root=root, hits=(), definitions=known) for root, known in self.definitions.items()]
+        return fused(sure, texts, query.kinds, min(query.limit, MOST_HITS))
+
+
+def find_names(view: IndexView, databases: Mapping[str, str], query: SearchQuery) -> Named:
+    """Look names up, in a thread.
 
     Args:
         databases: Path of the index of each root.
     """
-    rules = glob_rules([query.path]) if query.path else None
+    accepts = query.scope.accepting()
+    named = [found for found in view.symbols(query.text, query.looked_at) if accepts(found.symbol.path)][:MOST_HITS]
+    definitions: dict[str, Mapping[str, Sequence[Definition]]] = {}
+    for root, database in databases.items():
+        paths = [found.symbol.path for found in named if found.root == root]
+        if paths and (store := _opened(root, database)) is not None:
+            with store:
+                definitions[root] = store.definitions(paths)
+    return Named(found=named, definitions=definitions)
 
-    def accepts(path: str) -> bool:
-        return rules is None or rules.match_file(path)
 
-    limit = min(query.limit, MOST_HITS)
-    # Where paths or kinds are wanted, more has to be looked at to find enough.
-    wide = limit if rules is None and not query.kinds else MOST_HITS * 5
-    named = [found for found in view.symbols(query.text, wide) if accepts(found.symbol.path)]
+def find(named: Named, databases: Mapping[str, str], query: SearchQuery) -> list[Hit]:
+    """Search by words, in a thread, and fuse what comes of it with the names."""
+    scope = query.scope
     words = query_words(query.text)
     texts = []
     for root, database in databases.items():
-        try:
-            with Store(database, readonly=True) as store:
-                hits = store.search(words, wide, accepts if rules is not None else None)
-                paths = [found.symbol.path for found in named[:MOST_HITS] if found.root == root]
-                texts.append(Texts(root=root, hits=hits, definitions=store.definitions(paths)))
-        except StoreError as error:
-            _log.info("the index of %s cannot be searched at the moment: %s", root, error)
-    if any(text.hits for text in texts) or len(named) > _ENOUGH_NAMES:
-        named = [found for found in named if found.how != "letters"]
-    return fused(named[:MOST_HITS], texts, query.kinds, limit)
+        hits: Sequence[TextHit] = ()
+        if (store := _opened(root, database)) is not None:
+            with store:
+                hits = store.search(words, query.looked_at, None if scope.is_everything else scope.accepting())
+        texts.append(Texts(root=root, hits=hits, definitions=named.definitions.get(root, {})))
+    found = named.found
+    if any(text.hits for text in texts) or len(found) > _ENOUGH_NAMES:
+        found = [one for one in found if one.how != "letters"]
+    return fused(found, texts, query.kinds, min(query.limit, MOST_HITS))
+
+
+def _opened(root: str, database: str) -> Store | None:
+    try:
+        return Store(database, readonly=True)
+    except StoreError as error:
+        _log.info("the index of %s cannot be searched at the moment: %s", root, error)
+        return None
