@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,10 +59,25 @@ async def test_a_run_that_cannot_begin_is_a_failed_job_with_the_reason(office: O
 
 @pytest.mark.asyncio
 async def test_an_interpreter_that_is_not_there_is_said(office: OpenOffice) -> None:
-    async with office(trusted=True, settings={"tests": {"python": "/no/such/python"}}) as place:
+    for group, key in (("tests", "python"), ("python", "interpreter")):
+        async with office(trusted=True, settings={group: {key: "/no/such/python"}}) as place:
+            state, _, error = await run(place, {})
+            assert state is JobState.FAILED
+            assert "/no/such/python does not exist" in error
+            assert f"headway.{group}.{key}" in error
+
+
+@pytest.mark.asyncio
+async def test_a_program_that_is_no_python_is_named(office: OpenOffice, tmp_path: Path) -> None:
+    """As with a placeholder that only says where a Python can be had."""
+    stub = tmp_path / "python"
+    stub.write_text("#!/bin/sh\nexit 49\n")
+    stub.chmod(0o755)
+    async with office(trusted=True, settings={"tests": {"python": str(stub)}}) as place:
         state, _, error = await run(place, {})
         assert state is JobState.FAILED
-        assert "/no/such/python" in error
+        assert "exit code 49" in error
+        assert str(stub) in error
 
 
 @pytest.mark.asyncio

@@ -7,12 +7,18 @@ executed is for others to ask.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 import sysconfig
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+from headway.engines.errors import EngineError
+from headway.wording import say
 
 _VENV_NAMES = (".venv", "venv", "env", ".env")
 _WHERE_TY_IS_TOLD = (
@@ -20,6 +26,8 @@ _WHERE_TY_IS_TOLD = (
     ("pyproject.toml", ("tool", "ty", "environment", "python")),
 )
 _WINDOWS = os.name == "nt"
+# Older ones are known to neither ty nor what runs the tests.
+OLDEST: Final = (3, 7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +38,23 @@ class Environment:
     python: Path | None
 
 
+class InterpreterError(EngineError):
+    """The interpreter that was set cannot be used. Tell the person, who chooses another one or mends it."""
+
+    def __init__(self, path: str, fault: str) -> None:
+        super().__init__(path, fault)
+        self.path = path
+        self.fault = fault  # a sentence's end, such as "does not exist"
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, without a full stop."""
+        return say("The Python interpreter {path} {fault}", path=self.path, fault=self.fault)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
 def workspace_environment(
     roots: Iterable[Path], *, interpreter: str | None = None, variables: Mapping[str, str] = os.environ
 ) -> Environment | None:
@@ -37,11 +62,13 @@ def workspace_environment(
 
     In this order: the interpreter that was set, a virtual environment in a root, the one that is active in our own
     environment variables (unless it is ours), conda's.
+
+    Raises:
+        InterpreterError: The interpreter that was set is not there or is none.
     """
+    roots = tuple(roots)
     if interpreter:
-        found = _of_interpreter(Path(interpreter))
-        if found is not None:
-            return found
+        return chosen_environment(interpreter, roots)
     for root in roots:
         for name in _VENV_NAMES:
             if (root / name / "pyvenv.cfg").is_file():
@@ -51,6 +78,65 @@ def workspace_environment(
         if prefix and os.path.isdir(prefix) and not _is_ours(Path(prefix)):
             return environment_at(Path(prefix))
     return None
+
+
+def chosen_environment(interpreter: str, roots: Iterable[Path] = ()) -> Environment:
+    """Return the environment of an interpreter that a person chose: a program, or the folder of an environment.
+
+    Raises:
+        InterpreterError: It is not there, is no program, or is too old.
+    """
+    path = spelled_out(interpreter, roots)
+    if path is None:
+        raise InterpreterError(interpreter, say("is no absolute path, and no folder is open that it could lie in"))
+    if path.is_dir():
+        found = environment_at(path)
+        if found.python is None:
+            raise InterpreterError(str(path), say("is a folder without a Python in it"))
+    else:
+        if not path.is_file():
+            raise InterpreterError(str(path), _missing(path))
+        if not os.access(path, os.X_OK):
+            raise InterpreterError(str(path), say("is a file that cannot be run"))
+        # Not resolved: a virtual environment's interpreter is a link to that of another installation.
+        beside = path.parent.name.lower() not in ("bin", "scripts")
+        found = Environment(prefix=path.parent if beside else path.parent.parent, python=path)
+    version = _version(found.prefix)
+    if version is not None and version < OLDEST:
+        words = {"version": ".".join(map(str, version)), "oldest": ".".join(map(str, OLDEST))}
+        raise InterpreterError(str(path), say("is Python {version}; {oldest} or newer is needed", **words))
+    return found
+
+
+def spelled_out(interpreter: str, roots: Iterable[Path]) -> Path | None:
+    """Return the absolute path that a setting means, None where it lies in a root and there is none.
+
+    `~` and `${workspaceFolder}` are put in, a mere name is looked up in the search path, and what is left relative is
+    meant to lie in the first root.
+    """
+    root = next(iter(roots), None)
+    text = interpreter.strip()
+    for name in ("${workspaceFolder}", "${workspaceRoot}"):
+        if name in text:
+            if root is None:
+                return None
+            text = text.replace(name, str(root))
+    path = Path(os.path.expanduser(text))
+    if path.is_absolute():
+        return path
+    if os.path.basename(text) == text and (program := shutil.which(text, path=_absolute_search_path())):
+        return Path(program)
+    return None if root is None else root / path
+
+
+def _absolute_search_path() -> str:
+    """Return the search path without what would mean another folder elsewhere."""
+    return os.pathsep.join(folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder))
+
+
+def has_packages(environment: Environment) -> bool:
+    """Return whether packages are or could be installed there, where an engine looks for them."""
+    return bool(_package_folders(environment.prefix))
 
 
 def environment_at(prefix: Path) -> Environment:
@@ -98,13 +184,29 @@ def own_program(name: str) -> Path | None:
     return None
 
 
-def _of_interpreter(python: Path) -> Environment | None:
-    if python.is_dir():
-        return environment_at(python)
-    if not python.is_file():
-        return None
-    # Not resolved: a virtual environment's interpreter is a link to that of another installation.
-    return Environment(prefix=python.absolute().parent.parent, python=python.absolute())
+def _missing(path: Path) -> str:
+    """Say why there is no file at a path: a link may have lost what it led to, as when a Python was removed."""
+    if path.is_symlink():
+        return say("is a link to {target}, which does not exist", target=os.path.realpath(path))
+    return say("does not exist")
+
+
+def _version(prefix: Path) -> tuple[int, int] | None:
+    """Return the version of an installation as its files tell it, None where they do not."""
+    try:
+        told = (prefix / "pyvenv.cfg").read_text("utf-8", errors="replace")
+    except OSError:
+        told = ""
+    found = re.search(r"^version(?:_info)?\s*=\s*(\d+)\.(\d+)", told, re.MULTILINE)
+    if found is not None:
+        return int(found[1]), int(found[2])
+    named = [re.search(r"python(\d)\.(\d+)", folder.parent.name) for folder in _package_folders(prefix)]
+    return max(((int(match[1]), int(match[2])) for match in named if match), default=None)
+
+
+def _package_folders(prefix: Path) -> list[Path]:
+    patterns = ("Lib/site-packages",) if _WINDOWS else ("lib*/py*/site-packages", "lib*/py*/dist-packages")
+    return [folder for pattern in patterns for folder in prefix.glob(pattern)]
 
 
 def _is_ours(prefix: Path) -> bool:

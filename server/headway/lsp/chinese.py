@@ -20,6 +20,22 @@ CHINESE: Final[Mapping[str, str]] = {
         "Headway 旁没有安装 ty：补全只了解打开的文本。"
     ),
     "ruff is not installed beside Headway: there are no diagnostics.": "Headway 旁没有安装 ruff：没有诊断。",
+    # the workspace's Python
+    "The Python interpreter {path} {fault}": "Python 解释器 {path} {fault}",
+    "does not exist": "不存在",
+    "is a link to {target}, which does not exist": "是指向 {target} 的链接，但该目标不存在",
+    "is a folder without a Python in it": "是一个没有 Python 的文件夹",
+    "is a file that cannot be run": "是一个无法运行的文件",
+    "is no absolute path, and no folder is open that it could lie in": "不是绝对路径，也没有打开它可能所在的文件夹",
+    "is Python {version}; {oldest} or newer is needed": "是 Python {version}；需要 {oldest} 或更新版本",
+    "has no packages beside it; it may be a mere launcher": "旁边没有软件包；它可能只是一个启动器",
+    (
+        "{problem}. Choose another one (setting headway.python.interpreter, or the Python extension's choice), or "
+        "mend it. Meanwhile completion knows the packages of {prefix}."
+    ): (
+        "{problem}。请选择另一个（设置 headway.python.interpreter，或 Python 扩展中的选择），或修复它。"
+        "在此期间补全了解 {prefix} 中的软件包。"
+    ),
     # the index
     "The index could not be opened; the log says why. Clear the cache, or restart.": (
         "无法打开索引，原因见日志。请清除缓存或重新启动。"

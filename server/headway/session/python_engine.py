@@ -14,7 +14,10 @@ from pathlib import Path
 
 from headway.engines import ty
 from headway.engines.environment import (
+    Environment,
+    InterpreterError,
     fallback_environment,
+    has_packages,
     names_own_environment,
     own_program,
     workspace_environment,
@@ -41,10 +44,19 @@ class PythonEngine(Room):
     Args:
         encoding: How the client counts columns; ty is asked to do the same, so that its answers can be passed on.
         markup: Where the client shows Markdown, for the same reason.
+        look_again_s: How long until an environment that is meant but not there is looked for again.
     """
 
-    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16", markup: Markup = ALL_MARKDOWN) -> None:
+    def __init__(
+        self,
+        context: SessionContext,
+        encoding: Encoding = "utf-16",
+        markup: Markup = ALL_MARKDOWN,
+        *,
+        look_again_s: float = 5.0,
+    ) -> None:
         self._context = context
+        self._look_again_s = look_again_s
         self._encoding = encoding
         self._markup = markup
         self._seen: set[str] = set()
@@ -65,13 +77,17 @@ class PythonEngine(Room):
             self.searcher, lambda: self._wanted(PriorityClass.POLITE, cores), context.degraded
         )
         self._resting: asyncio.TimerHandle | None = None
+        self._looking: asyncio.TimerHandle | None = None
+        self._closed = False
 
     async def start(self) -> None:
         self._keeper.begin()
 
     async def close(self) -> None:
-        if self._resting is not None:
-            self._resting.cancel()
+        for timer in (self._resting, self._looking):
+            if timer is not None:
+                timer.cancel()
+        self._closed = True
         await asyncio.gather(self._keeper.close(), self._searchers_keeper.close())
 
     def need_searcher(self) -> None:
@@ -109,6 +125,8 @@ class PythonEngine(Room):
                 # Whether it is new is not said; ty takes a creation that was none for a change.
                 told.append((change.uri, _CHANGED if key in self._seen else _CREATED))
                 self._seen.add(key)
+            if change.uri.endswith("/pyvenv.cfg"):
+                self._adapt()  # An environment was made or removed.
         self.ty.files_changed(told)
         self.searcher.files_changed(told)
 
@@ -120,6 +138,7 @@ class PythonEngine(Room):
         settings = self._context.settings
         if "ty" not in settings.python.engines:
             self._context.degraded("ty", None)
+            self._context.degraded("interpreter", None)
             return None
         program = settings.ty.path or own_program("ty")
         if program is None:
@@ -131,8 +150,9 @@ class PythonEngine(Room):
         roots = [folder.path for folder in folders if folder.path is not None]
         prefix: str | None = None
         if settings.python.interpreter or not any(names_own_environment(root) for root in roots):
-            found = workspace_environment(roots, interpreter=settings.python.interpreter) or fallback_environment()
-            prefix = os.fspath(found.prefix)
+            prefix = os.fspath(self._environment(roots).prefix)
+        else:
+            self._context.degraded("interpreter", None)
         return ty.launch(
             os.fspath(program),
             roots=tuple(folder.uri for folder in folders if folder.path is not None),
@@ -144,3 +164,38 @@ class PythonEngine(Room):
             parallelism=parallelism,
             priority_class=priority_class,
         )
+
+    def _environment(self, roots: Sequence[Path]) -> Environment:
+        """Return the environment whose packages are known; where another one was meant, that is said and looked for."""
+        fault: str | None = None
+        chosen = self._context.settings.python.interpreter
+        try:
+            found = workspace_environment(roots, interpreter=chosen)
+            if found is not None and not has_packages(found):
+                if chosen:
+                    raise InterpreterError(
+                        str(found.python), say("has no packages beside it; it may be a mere launcher")
+                    )
+                self._look_again()  # It is being made.
+                found = None
+        except InterpreterError as error:
+            self._look_again()
+            found = workspace_environment(roots)
+            if found is not None and not has_packages(found):
+                found = None
+            fault = say(
+                "{problem}. Choose another one (setting headway.python.interpreter, or the Python extension's choice), "
+                "or mend it. Meanwhile completion knows the packages of {prefix}.",
+                problem=error.sentence,
+                prefix=(found or fallback_environment()).prefix,
+            )
+        self._context.degraded("interpreter", fault)
+        return found or fallback_environment()
+
+    def _look_again(self) -> None:
+        if self._looking is None and not self._closed:
+            self._looking = asyncio.get_running_loop().call_later(self._look_again_s, self._looked_again)
+
+    def _looked_again(self) -> None:
+        self._looking = None
+        self._adapt()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headway.engines.environment import workspace_environment
+from headway.engines.environment import InterpreterError, workspace_environment
 from headway.engines.errors import EngineError
 from headway.engines.pytest_run import run_pytest
 from headway.features.testing import TestReport, arguments, problem, result_of, targets_of
@@ -97,9 +97,10 @@ class Testing(Room):
                 raise StepError(ErrorKind.PERMISSION_DENIED, _UNTRUSTED)
             settings = self._context.settings.tests
             chosen = targets_of(root, targets) if len(self._context.folders) > 1 else targets
+            python = self._interpreter(root)
             try:
                 code, words = await run_pytest(
-                    self._interpreter(root),
+                    python,
                     arguments(root, chosen, settings.args, extra),
                     cwd=root,
                     env=clean_environment(),
@@ -111,7 +112,8 @@ class Testing(Room):
                 raise StepError(ErrorKind.NOT_FOUND, str(error)) from error
         why = problem(report, code, words)
         if why is not None:
-            raise StepError(ErrorKind.INVALID_INPUT, why)
+            begun = report.collected is not None or report.done
+            raise StepError(ErrorKind.INVALID_INPUT, why if begun else f"{why}. It was to be run by {python}")
         return report
 
     def _interpreter(self, root: Path) -> str:
@@ -121,9 +123,12 @@ class Testing(Room):
             StepError: there is none that has pytest, as far as can be told.
         """
         settings = self._context.settings
-        if settings.tests.python:
-            return settings.tests.python
-        found = workspace_environment([root], interpreter=settings.python.interpreter)
+        setting = "headway.tests.python" if settings.tests.python else "headway.python.interpreter"
+        try:
+            found = workspace_environment([root], interpreter=settings.tests.python or settings.python.interpreter)
+        except InterpreterError as error:
+            why = f"{error}. Mend it, or choose another one (setting {setting})"
+            raise StepError(ErrorKind.NOT_FOUND, why) from error
         if found is not None and found.python is not None:
             return str(found.python)
         if importlib.util.find_spec("pytest") is not None:

@@ -1,0 +1,105 @@
+"""Which Python the types come from, and what a person is told where it is another one than was meant."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from headway.session.completing import Completing
+from headway.session.ports import FileChange
+from headway.session.python_engine import PythonEngine
+from headway.workspace.symbols import IndexView
+from headway.workspace.uris import path_to_uri
+
+from .conftest import Office, OpenOffice
+
+SOURCE = "import only_there\nonly_there.$0\n"
+
+
+def environment(prefix: Path) -> Path:
+    """Make a virtual environment with a module of its own; return its interpreter."""
+    packages = prefix / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "only_there.py").write_text("def known_by_its_package(): pass\n")
+    (prefix / "bin").mkdir()
+    (prefix / "bin" / "python").symlink_to(sys.executable)
+    (prefix / "pyvenv.cfg").write_text(f"home = {os.path.dirname(sys.executable)}\n")
+    return prefix / "bin" / "python"
+
+
+async def until(place: Office, words: str | None) -> None:
+    """Wait until the session says this of itself; a test that waits in vain is ended."""
+    async with asyncio.timeout(60):
+        while True:
+            told = place.session.trouble
+            if told is None if words is None else words in (told or ""):
+                return
+            await asyncio.sleep(0.01)
+
+
+async def until_known(place: Office, completing: Completing, known: bool = True) -> None:
+    """Wait until the package's name is offered, or no longer; the engine is started anew meanwhile."""
+    text, position = place.at(SOURCE)
+    async with asyncio.timeout(60):
+        while True:
+            document = place.open("a.py", text)
+            found = await completing.complete(document.uri, position)
+            place.session.close_document(document.uri)
+            if ("known_by_its_package" in [item.label for item in found.items]) is known:
+                return
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.asyncio
+async def test_an_interpreter_that_does_not_exist_is_said_and_taken_once_it_does(
+    office: OpenOffice, tmp_path: Path
+) -> None:
+    """The setting names an environment that was deleted: plain words, completion goes on, and no restart is needed."""
+    wanted = tmp_path / "elsewhere"
+    settings = {"python": {"interpreter": str(wanted / "bin" / "python")}}
+    async with office(trusted=True, settings=settings) as place:
+        engine = PythonEngine(place.session, look_again_s=0.05)
+        completing = Completing(place.session, engine.ty, IndexView)
+        place.add(engine, completing)
+        await place.start()
+        await until(place, f"The Python interpreter {wanted}/bin/python does not exist")
+        assert "headway.python.interpreter" in (place.session.trouble or "")
+        environment(wanted)
+        await until(place, None)
+        await until_known(place, completing)
+
+
+@pytest.mark.asyncio
+async def test_the_workspace_s_own_environment_may_come_and_go(office: OpenOffice) -> None:
+    """A `.venv` that is made while the editor runs counts once it is there; nobody sets anything."""
+    async with office() as place:
+        engine = PythonEngine(place.session)
+        completing = Completing(place.session, engine.ty, IndexView)
+        place.add(engine, completing)
+        await place.start()
+        environment(place.root / ".venv")
+        told = place.root / ".venv" / "pyvenv.cfg"
+        place.session.change_files([FileChange(uri=path_to_uri(str(told)), path=told, deleted=False)])
+        await until_known(place, completing)
+        shutil.rmtree(place.root / ".venv")
+        place.session.change_files([FileChange(uri=path_to_uri(str(told)), path=told, deleted=True)])
+        await until_known(place, completing, known=False)
+        assert place.session.trouble is None
+
+
+@pytest.mark.asyncio
+async def test_a_launcher_without_packages_is_said(office: OpenOffice, tmp_path: Path) -> None:
+    """What merely starts another Python has no packages beside it."""
+    launcher = tmp_path / "shims" / "python"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/bin/sh\nexit 9\n")
+    launcher.chmod(0o755)
+    async with office(trusted=True, settings={"python": {"interpreter": str(launcher)}}) as place:
+        place.add(PythonEngine(place.session))
+        await place.start()
+        await until(place, "has no packages beside it")
