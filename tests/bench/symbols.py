@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
+from headway.session.searching import MOST_SYMBOLS
 from headway.workspace.index import Definition, SymbolKind
 from headway.workspace.segments import IndexedFile, Segment
 from headway.workspace.symbols import IndexView, SymbolTable
@@ -14,7 +15,7 @@ NAMES = 1_000_000
 SYMBOLS_PER_FILE = 40
 SYMBOLS_PER_SEGMENT = 20_000  # as the session loads a stored index
 QUERIES = 100
-SHOWN = 200  # as many as `workspace/symbol` gives
+SHOWN = MOST_SYMBOLS
 SEED = 7
 _TEXT = """
 get set make build read write load store find match parse format order book line item user account session request

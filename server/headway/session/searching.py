@@ -28,7 +28,7 @@ from headway.workspace.words import query_words
 _log = logging.getLogger(__name__)
 
 MOST_HITS: Final = 200
-MOST_SYMBOLS: Final = 200
+MOST_SYMBOLS: Final = 128  # as many as rust-analyzer gives: nobody reads more, and each costs
 # Reading takes no core that it would have to wait for: it goes on while lesser work fills all of them.
 _READING: Final = Requirement(cpu_cores=0.0, memory_mb=1)
 _PARSING: Final = Requirement(cpu_cores=0.1, memory_mb=150)

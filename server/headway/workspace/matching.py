@@ -10,19 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
-from typing import Final
+from itertools import chain, islice
+from typing import Final, Literal, TypeAlias
 
-from headway.workspace.segments import Segment
+from headway.workspace.segments import Fits, Segment
 
 HOWS: Final = ("exact", "prefix", "humps", "part", "letters")
 
-# Names that are looked at for their length, tried against a pattern, and kept of those that hold a part.
-_MOST_WITH_PREFIX: Final = 1_500
+# Fewer names than these are sorted at once, instead of looking for each length in all of them.
+_FEW_WITH_PREFIX: Final = 600
+# Names that are tried against a pattern, and kept of those that hold a part.
 _MOST_TRIED: Final = 3_000
 _MOST_PARTS: Final = 2_000
 _MOST_EXACT: Final = 50
 _SHORTEST_FUZZY: Final = 3
+_MOST_LENGTH: Final = 256  # in bytes, as segments tell it
+
+_First: TypeAlias = Literal["name", "part", "none"]
 
 
 class Lookup:
@@ -37,11 +41,12 @@ class Lookup:
         self, segments: Sequence[Segment], name: str, is_live: Callable[[int, int], bool] | None = None
     ) -> None:
         self._segments = segments
-        self._is_live = is_live or (lambda number, index: True)
-        self._all_live = is_live is None
+        self._is_live = is_live
         self._folded = name.lower()
         self._bare = self._folded.replace("_", "")
         self._starting = [segment.with_prefix(name) for segment in segments]
+        self._holding: dict[str, list[int]] = {}
+        self._ordered: dict[tuple[str, _First], list[tuple[int, int, int]]] = {}
 
     def fitting(self, how: str, limit: int) -> list[tuple[int, int, int]]:
         """Return (length in bytes, number of the segment, index) of names that fit in one way, the shortest first.
@@ -52,7 +57,7 @@ class Lookup:
             case "exact":
                 found = self._exact()
             case "prefix":
-                found = self._prefix()
+                return self._prefix(limit)
             case "humps":
                 found = self._humps(limit)
             case "part":
@@ -64,7 +69,10 @@ class Lookup:
 
     def shortest(self) -> Iterator[tuple[int, int]]:
         """Yield number of the segment and index of names that start with the query, the shortest first."""
-        return ((number, index) for _, number, index in self.fitting("prefix", _MOST_WITH_PREFIX))
+        return ((number, index) for _, number, index in self._shortest())
+
+    def _lives(self, number: int, index: int) -> bool:
+        return self._is_live is None or self._is_live(number, index)
 
     def _exact(self) -> list[tuple[int, int, int]]:
         found = []
@@ -72,79 +80,107 @@ class Lookup:
             for index in starting[:_MOST_EXACT]:
                 if not segment.is_folded(index, self._folded):
                     break  # What is longer follows.
-                if self._is_live(number, index):
+                if self._lives(number, index):
                     found.append((segment.name_length(index), number, index))
         return found
 
-    def _prefix(self) -> list[tuple[int, int, int]]:
-        left = _MOST_WITH_PREFIX
-        found = []
-        for number, (segment, starting) in enumerate(zip(self._segments, self._starting, strict=True)):
-            some = starting[:left]
-            if some:
-                left -= len(some)
-                sizes = segment.shortest(some)
-                if self._all_live:
-                    found += [(length, number, index) for length, index in sizes]
-                else:
-                    found += [(length, number, index) for length, index in sizes if self._is_live(number, index)]
-        return found
+    def _prefix(self, limit: int) -> list[tuple[int, int, int]]:
+        return list(islice(self._shortest(), limit))
+
+    def _shortest(self) -> Iterator[tuple[int, int, int]]:
+        """Yield what starts with the query, the shortest first, in all segments, without looking at the names."""
+        some = [
+            (number, names.start, segment.lengths(names))
+            for number, (segment, names) in enumerate(zip(self._segments, self._starting, strict=True))
+            if names
+        ]
+        if sum(len(lengths) for _, _, lengths in some) < _FEW_WITH_PREFIX:
+            every = ((length, n, start + at) for n, start, lengths in some for at, length in enumerate(lengths))
+            yield from (hit for hit in sorted(every) if self._lives(hit[1], hit[2]))
+            return
+        for length in range(_MOST_LENGTH):
+            for number, start, lengths in some:
+                at = lengths.find(length)
+                while at >= 0:
+                    if self._lives(number, start + at):
+                        yield length, number, start + at
+                    at = lengths.find(length, at + 1)
+
+    def _with_letters(self, letters: str) -> list[int]:
+        """Return of each segment the names that hold all of some letters."""
+        known = self._holding.get(letters)
+        if known is None:
+            known = self._holding[letters] = [segment.with_letters(letters) for segment in self._segments]
+        return known
 
     def _humps(self, limit: int) -> list[tuple[int, int, int]]:
         if len(self._bare) < 2:
             return []
-        pattern = _hump_pattern(self._bare)
+        search = _hump_pattern(self._bare).search
         # First where each letter starts a part, then where at least the first one does.
-        whole = [segment.with_humps(self._bare) & segment.with_letters(self._bare) for segment in self._segments]
-        found = self._tried(pattern, whole, limit)
+        holding = self._with_letters(self._bare)
+        whole = [segment.with_humps(self._bare, bits) for segment, bits in zip(self._segments, holding, strict=True)]
+        found = self._tried(search, whole, limit)
         if len(found) < limit:
-            first = [
-                segment.with_humps(self._bare[0]) & segment.with_letters(self._bare) & ~known
-                for segment, known in zip(self._segments, whole, strict=True)
+            names = [segment.fits for segment in self._segments]
+            found += [
+                hit
+                for hit in chain(self._in_order(self._bare, "name"), self._in_order(self._bare, "part"))
+                if not whole[hit[1]] >> hit[2] & 1 and names[hit[1]](search, hit[2])
             ]
-            found += self._tried(pattern, first, limit - len(found))
         return found
 
     def _letters(self, limit: int) -> list[tuple[int, int, int]]:
         if len(self._bare) < _SHORTEST_FUZZY:
             return []
-        pattern = _order_pattern(self._folded)
-        holding = [segment.with_letters(self._folded) for segment in self._segments]
-        initial = [segment.with_prefix(self._folded[:1]) for segment in self._segments]
         # First where the first letter is the name's, then where it starts a part, then anywhere.
-        near = [bits & (1 << names.stop) - (1 << names.start) for bits, names in zip(holding, initial, strict=True)]
-        found = self._tried(pattern, near, limit)
+        found = list(self._in_order(self._folded, "name"))
         if len(found) < limit:
-            rest = [bits & ~seen for bits, seen in zip(holding, near, strict=True)]
-            inner = [
-                bits & segment.with_humps(self._bare[:1]) for segment, bits in zip(self._segments, rest, strict=True)
-            ]
-            found += self._tried(pattern, inner, limit - len(found))
-            if not found:
-                last = [bits & ~seen for bits, seen in zip(rest, inner, strict=True)]
-                found = self._tried(pattern, last, limit)
+            found += self._in_order(self._folded, "part")
+        if not found:
+            found += self._in_order(self._folded, "none")
         return found
 
-    def _tried(self, pattern: re.Pattern[bytes], candidates: Sequence[int], limit: int) -> list[tuple[int, int, int]]:
+    def _in_order(self, letters: str, first: _First) -> Sequence[tuple[int, int, int]]:
+        """Return the names in which letters occur in their order, of those in which the first one starts this."""
+        known = self._ordered.get((letters, first))
+        if known is None:
+            holding = self._with_letters(letters)
+            names = [segment.with_prefix(letters[:1]) for segment in self._segments]
+            starts = [(1 << some.stop) - (1 << some.start) for some in names]
+            if first == "name":
+                wanted = [bits & some for bits, some in zip(holding, starts, strict=True)]
+            else:
+                wanted = []
+                for segment, bits, some in zip(self._segments, holding, starts, strict=True):
+                    inner = segment.with_humps(self._bare[:1], bits)
+                    wanted.append((inner if first == "part" else bits & ~inner) & ~some)
+            known = self._ordered[letters, first] = self._tried(_order_pattern(letters).match, wanted, _MOST_TRIED)
+        return known
+
+    def _tried(self, fits: Fits, candidates: Sequence[int], limit: int) -> list[tuple[int, int, int]]:
         """Try a pattern on the candidates of each segment; where they are too many, each has its share of the tries."""
         left = _MOST_TRIED
         found = []
-        numbers = sorted(
-            (number for number, bits in enumerate(candidates) if bits), key=lambda n: candidates[n].bit_count()
-        )
+        counts = {number: bits.bit_count() for number, bits in enumerate(candidates) if bits}
+        numbers = sorted(counts, key=counts.__getitem__)
         for done, number in enumerate(numbers):
             segment = self._segments[number]
             share = max(1, left // (len(numbers) - done))
-            left -= min(share, candidates[number].bit_count())
-            hits = (i for i in segment.matching(pattern, candidates[number], share) if self._is_live(number, i))
+            left -= min(share, counts[number])
+            hits = segment.matching(fits, candidates[number], share)
+            if self._is_live is not None:
+                hits = (index for index in hits if self._lives(number, index))
             found += [(segment.name_length(index), number, index) for index in islice(hits, limit)]
         return found
 
     def _parts(self, most: int) -> list[tuple[int, int, int]]:
         found = []
-        for number, segment in enumerate(self._segments):
-            holding = (i for i in segment.containing(self._folded) if self._is_live(number, i))
-            found += [(segment.name_length(i), number, i) for i in islice(holding, most)]
+        for number, candidates in enumerate(self._with_letters(self._folded)):
+            if candidates:
+                segment = self._segments[number]
+                holding = (i for i in segment.containing(self._folded, candidates) if self._lives(number, i))
+                found += [(segment.name_length(i), number, i) for i in islice(holding, most)]
             if len(found) >= _MOST_PARTS:
                 break
         return found
@@ -157,8 +193,17 @@ def _either_case(letter: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def _order_pattern(letters: str) -> re.Pattern[bytes]:
-    """A pattern that is found where the letters occur in their order."""
-    return re.compile(b"[^\n]*?".join(map(_either_case, letters)))
+    """A pattern that matches at the start of names in which the letters occur in their order.
+
+    What stands before each letter holds none of it and is not given back: a name is read once at most.
+    """
+    return re.compile(b"".join(_up_to(letter) + _either_case(letter) for letter in letters))
+
+
+def _up_to(letter: str) -> bytes:
+    if letter.isascii() and letter.isalnum():
+        return b"[^\n" + letter.lower().encode() + letter.upper().encode() + b"]*+"
+    return b"(?:(?!" + _either_case(letter) + b")[^\n])*+"
 
 
 @lru_cache(maxsize=64)

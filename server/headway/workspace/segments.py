@@ -8,25 +8,36 @@ store's numbers, which are never used twice.
 from __future__ import annotations
 
 import pickle
-import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
-from operator import sub
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from headway.workspace.index import Definition
+from headway.workspace.name_sets import (
+    LETTER_INDEX,
+    bit_indices,
+    is_all_of_it,
+    key_range,
+    letter_sets,
+    pair_sets,
+    sort_keys,
+    with_pairs,
+)
 from headway.workspace.text import Position, Range
 from headway.workspace.words import split_identifier
 
 _PLACES = 6  # line, column, end line, end column, line and column of the name
-_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789_"
-_LETTER_INDEX = {letter: index for index, letter in enumerate(_LETTERS)}
-# Where so small a share of the names has the letters of a text, looking at each is quicker than reading all.
-_FEW = 12
+# Where so small a share of the names may hold a text, looking at each is quicker than reading all of them.
+_FEW = 80
+# From so many names on, sets of names by pairs of letters are worth their room: fewer are read through at once.
+_PAIRS_FROM_NAMES = 2_000
 # A change of the layout makes blobs of older stores unreadable: raise `index.INDEX_VERSION` together with it.
 _FORMAT = 1
+
+
+Fits: TypeAlias = Callable[[bytes, int, int], object]  # a pattern's `search` or `match`
 
 
 class IndexedFile(NamedTuple):
@@ -68,9 +79,12 @@ class Segment:
         "_file_of",
         "_first_of",
         "_folded",
+        "_keys",
+        "_lengths",
         "_letters",
         "_name_starts",
         "_names",
+        "_pairs",
         "_places",
         "_starts_hump",
         "_wide",
@@ -106,6 +120,7 @@ class Segment:
         self._first_of = first_of
         self._names = b"\n".join(encoded)
         self._name_starts = array("I", accumulate((len(name) + 1 for name in encoded), initial=0))
+        self._lengths = bytes(min(len(name) + 1, 255) for name in encoded)
         self._folded = _folded(self._names, encoded)
         self._containers = list(containers)
         self.container_of = array("I", (container_index[row[3].container] for row in rows))
@@ -113,8 +128,11 @@ class Segment:
         self.kind_of = bytes(row[3].kind for row in rows)
         self._places = array("I", (place for row in rows for place in row[3][3:9]))
         self._wide = {at: tuple(row[3].wide) for at, row in enumerate(rows) if row[3].wide is not None}
-        self._letters = _letter_sets(name.lower() for name in names)
-        self._starts_hump = _letter_sets("".join(p[0] for p in split_identifier(name) if p) for name in names)
+        self._letters = letter_sets(name.lower() for name in names)
+        self._starts_hump = letter_sets("".join(p[0] for p in split_identifier(name) if p) for name in names)
+        lines = [] if self._folded is None else self._folded.split(b"\n")[: len(names)]
+        self._keys = sort_keys(lines)
+        self._pairs = pair_sets(lines) if len(lines) >= _PAIRS_FROM_NAMES else []
 
     # ---- travelling ----
 
@@ -139,12 +157,13 @@ class Segment:
     @property
     def memory_bytes(self) -> int:
         """About what it occupies."""
-        arrays = (self._first_of, self._name_starts, self.container_of, self._file_of, self._places)
-        sets = sum(bits.bit_length() // 8 + 32 for bits in (*self._letters, *self._starts_hump))
+        arrays = (self._first_of, self._keys, self._name_starts, self.container_of, self._file_of, self._places)
+        sets = sum(bits.bit_length() // 8 + 32 for bits in (*self._letters, *self._starts_hump, *self._pairs))
         folded = 0 if self._folded is None or self._folded is self._names else len(self._folded)
         return (
             sum(len(a) * a.itemsize for a in arrays)
             + len(self.kind_of)
+            + len(self._lengths)
             + len(self._names)
             + folded
             + sets
@@ -201,19 +220,21 @@ class Segment:
         """Return the indices of the names that start with a prefix, in whatever case."""
         if self._folded is not None:
             wanted = prefix.lower().encode("utf-8", "surrogatepass")
-            low = self._first_not_below(wanted, 0)
+            low, high = key_range(self._keys, wanted) if b"\0" not in wanted else (0, self.name_count)
+            if is_all_of_it(wanted):
+                return range(low, high)
+            low = self._first_not_below(wanted, low, high)
             # Behind every name that starts with the prefix, since no text holds this byte.
-            return range(low, self._first_not_below(wanted + b"\xff", low))
+            return range(low, self._first_not_below(wanted + b"\xff", low, high))
         low = bisect_left(_FoldedNames(self), prefix.lower())
         high = bisect_left(_FoldedNames(self), prefix.lower() + "\U0010ffff", lo=low)
         return range(low, high)
 
-    def _first_not_below(self, wanted: bytes, low: int) -> int:
-        """Return the index of the first name, at least `low`, that is not below some bytes."""
+    def _first_not_below(self, wanted: bytes, low: int, high: int) -> int:
+        """Return the index of the first name from `low` on, below `high`, that is not below some bytes; else `high`."""
         folded, starts = self._folded, self._name_starts
         assert folded is not None
         length = len(wanted)
-        high = self.name_count
         while low < high:
             middle = (low + high) // 2
             start = starts[middle]
@@ -224,59 +245,65 @@ class Segment:
                 high = middle
         return low
 
-    def shortest(self, indices: range) -> list[tuple[int, int]]:
-        """Return length and index of names that follow each other, the shortest first."""
-        starts = self._name_starts
-        lengths = map(sub, starts[indices.start + 1 : indices.stop + 1], starts[indices.start : indices.stop])
-        return sorted(zip(lengths, indices, strict=False))
+    def lengths(self, indices: range) -> bytes:
+        """Return the lengths in bytes, line ends counted, of names that follow each other; 255 stands for all above."""
+        return self._lengths[indices.start : indices.stop]
 
     def is_folded(self, index: int, folded: str) -> bool:
         """Return whether a name is this one, whatever the case."""
         return self.name(index).lower() == folded
 
-    def containing(self, part: str) -> Iterator[int]:
-        """Yield the indices of the names that contain a text, in whatever case."""
+    def containing(self, part: str, candidates: int) -> Iterator[int]:
+        """Yield the indices of the names that contain a text, in whatever case.
+
+        Args:
+            candidates: The names that hold its letters, as `with_letters` gives them.
+        """
         wanted = part.lower().encode("utf-8", "surrogatepass")
         if not wanted or b"\n" in wanted:
             return
         if self._folded is None:
             yield from (index for index in range(self.name_count) if part.lower() in self.name(index).lower())
             return
-        candidates = self.with_letters(part)
-        if candidates.bit_count() <= self.name_count // _FEW:
-            find, starts = self._folded.find, self._name_starts
-            for index in bit_indices(candidates):
-                if find(wanted, starts[index], starts[index + 1] - 1) >= 0:
-                    yield index
-            return
+        if self._pairs:
+            candidates = with_pairs(self._pairs, wanted, candidates)
+            if candidates.bit_count() <= self.name_count // _FEW:
+                find, starts = self._folded.find, self._name_starts
+                for index in bit_indices(candidates):
+                    if find(wanted, starts[index], starts[index + 1] - 1) >= 0:
+                        yield index
+                return
         at = self._folded.find(wanted)
         while at >= 0:
             index = bisect_right(self._name_starts, at) - 1
             yield index
             at = self._folded.find(wanted, self._name_starts[index + 1])
 
-    def matching(self, pattern: re.Pattern[bytes], candidates: int, most: int) -> Iterator[int]:
-        """Yield the indices of the names, of those in a set, in which a pattern is found; at most `most` are tried."""
-        search, names, starts = pattern.search, self._names, self._name_starts
-        for index in islice(bit_indices(candidates), most):
-            if search(names, starts[index], starts[index + 1] - 1):
-                yield index
+    def matching(self, fits: Fits, candidates: int, most: int) -> Iterator[int]:
+        """Return the indices of the names, of those in a set, which a pattern fits; at most `most` are tried."""
+        names, starts = self._names, self._name_starts
+        tried = islice(bit_indices(candidates), most)
+        return (index for index in tried if fits(names, starts[index], starts[index + 1] - 1))
+
+    def fits(self, fits: Fits, index: int) -> bool:
+        """Return whether a pattern fits a name."""
+        return bool(fits(self._names, self._name_starts[index], self._name_starts[index + 1] - 1))
 
     def with_letters(self, letters: str) -> int:
         """Return the set of the names that hold all the letters, as the bits of a number."""
-        return self._all_of(self._letters, letters)
+        return _all_of(self._letters, letters, (1 << self.name_count) - 1)
 
-    def with_humps(self, initials: str) -> int:
-        """Return the set of the names of which parts start with each of the letters, as the bits of a number."""
-        return self._all_of(self._starts_hump, initials)
+    def with_humps(self, initials: str, among: int) -> int:
+        """Return those of some names of which parts start with each of the letters, as the bits of a number."""
+        return _all_of(self._starts_hump, initials, among)
 
-    def _all_of(self, sets: Sequence[int], letters: str) -> int:
-        found = (1 << self.name_count) - 1
-        for letter in set(letters.lower()):
-            index = _LETTER_INDEX.get(letter)
-            if index is not None:  # Letters without a set decide nothing here; the match itself does.
-                found &= sets[index]
-        return found
+
+def _all_of(sets: Sequence[int], letters: str, among: int) -> int:
+    for letter in set(letters.lower()):
+        index = LETTER_INDEX.get(letter)
+        if index is not None:  # Letters without a set decide nothing here; the match itself does.
+            among &= sets[index]
+    return among
 
 
 class _FoldedNames(Sequence[str]):
@@ -302,32 +329,3 @@ def _folded(names: bytes, encoded: Sequence[bytes]) -> bytes | None:
         return None
     folded = b"\n".join(lower)
     return names if folded == names else folded
-
-
-def _letter_sets(texts: Iterable[str]) -> list[int]:
-    """Return for each of our letters the set of the texts that hold it, as the bits of a number."""
-    found: list[list[int]] = [[] for _ in _LETTERS]
-    count = 0
-    for number, text in enumerate(texts):
-        count = number + 1
-        for letter in set(text):
-            index = _LETTER_INDEX.get(letter)
-            if index is not None:
-                found[index].append(number)
-    sets = []
-    for numbers in found:
-        bits = bytearray((count + 7) // 8)
-        for number in numbers:
-            bits[number >> 3] |= 1 << (number & 7)
-        sets.append(int.from_bytes(bits, "little"))
-    return sets
-
-
-def bit_indices(bits: int) -> Iterator[int]:
-    """Yield the positions of the set bits of a number, lowest first."""
-    # A string search finds the next bit at C speed, however far apart the bits lie.
-    text = bin(bits)[:1:-1]
-    at = text.find("1")
-    while at >= 0:
-        yield at
-        at = text.find("1", at + 1)

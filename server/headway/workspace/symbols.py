@@ -16,6 +16,9 @@ from headway.workspace.index import SymbolKind, module_name
 from headway.workspace.segments import Segment, Symbol
 
 _LONGEST_QUERY = 200
+# So many names that fit in the better ways, and what fits worse is not looked for.
+_ENOUGH = 20
+_FEW = 10  # as above, before single letters in their order are tried
 _SMALL_SYMBOLS = 4_000
 _MANY_SMALL = 12
 _POSITION_BITS = 20  # a segment holds far fewer files than 2^20
@@ -128,7 +131,8 @@ class IndexView:
                     level += self._all(number, index, how, container, limit)
             level.sort(key=rank)
             found += level
-            if len(found) >= limit:
+            # What fits worse is of interest only to whom what fits better is too little; it also takes longest to find.
+            if len(found) >= (_FEW if how == "part" else _ENOUGH):
                 break
         return found[:limit]
 
@@ -167,10 +171,13 @@ class IndexView:
 
     def _all(self, number: int, index: int, how: str, container: str, limit: int) -> list[Found]:
         part = self.parts[number]
+        segment = part.segment
+        if not (part.dead or container):
+            return [Found(part.root, segment.symbol(index, row), how) for row in segment.rows(index)[:limit]]
         rows = part.live_rows(index)
         if container:
             rows = (row for row in rows if _encloses(container, part, row))
-        return [Found(part.root, part.segment.symbol(index, row), how) for row in islice(rows, limit)]
+        return [Found(part.root, segment.symbol(index, row), how) for row in islice(rows, limit)]
 
 
 class _Rank:
@@ -184,13 +191,13 @@ class _Rank:
     def __call__(self, found: Found) -> tuple[object, ...]:
         symbol = found.symbol
         name = symbol.name
-        importance = _importance(symbol)
-        return name != self._name, len(name), name, self._distance(found), importance, symbol.path, found.root
+        distance = self._distance(found) if self._near else 0
+        # Whether it stands in something else decides first, then its kind.
+        importance = 4 * bool(symbol.container) + _KIND_ORDER.get(symbol.kind, 2)
+        return name != self._name, len(name), name, distance, importance, symbol.path, found.root
 
     def _distance(self, found: Found) -> int:
         """Return how many folders one goes through from the nearest of the files that are worked on."""
-        if not self._near:
-            return 0
         key = (found.root, found.symbol.path)
         known = self._distances.get(key)
         if known is None:
