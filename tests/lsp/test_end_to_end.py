@@ -6,6 +6,7 @@ pytest-lsp warns where an answer uses what its editor never offered to understan
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -22,6 +23,7 @@ from pytest_lsp.client import register_lsp_features
 from tests.lsp.wire import run
 
 T = TypeVar("T")
+_ASK_AGAIN_S = 0.5
 EDITORS = ("visual-studio-code", "neovim", "emacs")
 SOURCE = '''"""A module."""
 import os
@@ -56,12 +58,16 @@ class Editor(LanguageClient):
         return lambda params: self._news.set()
 
     async def until(self, question: Callable[[], Awaitable[T]]) -> T:
-        """Ask again with each news of the server's work until the answer is not empty."""
+        """Ask again until the answer is not empty: with each news of the server's work, and now and then without.
+
+        Work that has come and gone between two looks at the queue is no news.
+        """
         while True:
             self._news.clear()
             if answer := await question():
                 return answer
-            await self._news.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), _ASK_AGAIN_S)
 
     async def exit_code(self) -> int:
         assert self._server is not None

@@ -250,12 +250,19 @@ export class Editor {
     return this.quickPickRows();
   }
 
-  /** The tooltip's text. */
-  async statusTooltip(): Promise<string> {
-    await this.page.locator('[id$="headway.status"] a').first().hover();
+  /** The tooltip's text. An editor that is busy may miss that the mouse came, or take the tooltip away again: then it comes anew. */
+  statusTooltip(): Promise<string> {
+    const item = this.page.locator('[id$="headway.status"] a').first();
     const hover = this.page.locator(".monaco-hover:visible .hover-contents, .workbench-hover-container:visible").first();
-    await hover.waitFor();
-    return (await hover.innerText()).replace(/\u00a0/g, " ");
+    const ask = async (): Promise<string | undefined> => {
+      const { width, height } = this.page.viewportSize() ?? { width: 1200, height: 800 };
+      await this.page.mouse.move(width / 2, height - 3); // where the status bar is empty
+      await item.hover({ timeout: 5_000 });
+      await hover.waitFor({ timeout: 5_000 });
+      const text = await hover.innerText({ timeout: 1_000 });
+      return text.trim() === "" ? undefined : text.replace(/\u00a0/g, " ");
+    };
+    return eventually(ask, "a tooltip of the status item", 60_000);
   }
 
   notifications(): Promise<string[]> {
