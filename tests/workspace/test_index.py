@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from headway.workspace import syntax
 from headway.workspace.documents import Document
 from headway.workspace.index import Definition, FileIndex, SymbolKind, Wide, index_text, language_of, module_name
+from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
 
 
 def defined(source: str, path: str = "pkg/mod.py") -> dict[str, Definition]:
@@ -167,3 +168,29 @@ def test_module_names(path: str, module: str) -> None:
 def test_languages_go_by_the_name() -> None:
     assert language_of("a/B.PY") == "python"
     assert language_of("a/image.png") is None
+
+
+def test_the_start_of_a_docstring_is_kept_once_and_the_rest_of_it_as_text() -> None:
+    """Words of a docstring are found as such; those behind the part that is kept are found in the body."""
+    filler = "filling " * 100
+    for head in ("def work():", "class Work:"):
+        source = f'{head}\n    """Beginning here. {filler} ending"""\n    value = compute()\n    # remark\n'
+        (chunk,) = [chunk for chunk in index_text("a.py", source).chunks if chunk.ordinal == 1]
+        assert chunk.doc.startswith("Beginning here. filling")
+        assert "beginning" not in chunk.body
+        assert {"ending", "compute"} <= set(chunk.body.split())
+    (chunk,) = [c for c in index_text("a.py", 'def a():\n    """Only this."""\n').chunks if c.ordinal == 1]
+    assert chunk.body == ""
+
+
+def test_texts_follow_from_definitions_and_bodies() -> None:
+    """What the store keeps of a file's texts gives them back word by word: it must forget what it was told."""
+    source = 'class OrderBook:\n    """Keeps."""\n    def get_it(self):\n        return self.thing_of("é")\nX = 1\n'
+    for path in ("pkg/deep/mod_name.py", "pkg/__init__.py", "x.py"):
+        found = index_text(path, source)
+        kept = unpack_chunks(path, pack_definitions(found.definitions), pack_bodies(found.chunks))
+        assert tuple(kept) == found.chunks
+        assert tuple(unpack_definitions(pack_definitions(found.definitions))) == tuple(
+            d._replace(wide=None if d.wide is None else list(d.wide)) for d in found.definitions
+        )
+    assert unpack_chunks("x.py", pack_definitions(()), pack_bodies(())) == []

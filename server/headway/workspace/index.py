@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from headway.workspace.text import Position, Range
 from headway.workspace.words import body_words, searchable
 
 # Raise it when the same file would now be indexed otherwise: stores made by older versions are rebuilt.
-INDEX_VERSION = 2
+INDEX_VERSION = 3
 
 _MAX_BODY_WORDS = 250
 _MAX_FILE_WORDS = 1_500
@@ -228,22 +228,36 @@ def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
     if name == "__init__":
         name = PurePosixPath(path).parent.name or name
     whole = _whole_file(name, text, SymbolKind.MODULE if language == "python" else SymbolKind.FILE, parsed.doc)
-    context = " ".join(searchable(part) for part in PurePosixPath(path).with_suffix("").parts)
-    chunks = [
-        _chunk(ordinal + 1, definition, context, body)
-        for ordinal, (definition, body) in enumerate(zip(parsed.definitions, parsed.bodies, strict=True))
-        if body
-    ]
-    with_chunk = [definition for definition, body in zip(parsed.definitions, parsed.bodies, strict=True) if body]
-    own = _own_text(text, with_chunk) if with_chunk else text
-    chunks.insert(0, _file_chunk(whole, context, own))
+    definitions = (whole, *parsed.definitions)
+    told = [(at, body) for at, body in enumerate(parsed.bodies, 1) if body]
+    own = _own_text(text, [definitions[at] for at, _ in told]) if told else text
+    bodies = [(0, body_words(own, _MAX_FILE_WORDS)), *((at, body_words(body, _MAX_BODY_WORDS)) for at, body in told)]
     return FileIndex(
         language=language,
-        definitions=(whole, *parsed.definitions),
-        chunks=tuple(chunks),
+        definitions=definitions,
+        chunks=tuple(chunks_of(path, definitions, bodies)),
         imports=tuple(parsed.imports),
         problem=parsed.problem,
     )
+
+
+def chunks_of(path: str, definitions: Sequence[Definition], bodies: Iterable[tuple[int, str]]) -> list[Chunk]:
+    """Return the texts by which a file is found.
+
+    Args:
+        definitions: All of the file, itself first.
+        bodies: For each text the number of its definition and the words of its body.
+    """
+    context = " ".join(searchable(part) for part in PurePosixPath(path).with_suffix("").parts)
+    owners: dict[str, str] = {"": context}
+    chunks = []
+    for ordinal, body in bodies:
+        definition = definitions[ordinal]
+        container = definition.container
+        if container not in owners:
+            owners[container] = " ".join((*(searchable(part) for part in container.split(".") if part), context))
+        chunks.append(Chunk(ordinal, searchable(definition.name), owners[container], definition.doc, body))
+    return chunks
 
 
 def _parsed(path: str, text: str, language: str) -> Parsed:
@@ -262,16 +276,6 @@ def _whole_file(name: str, text: str, kind: SymbolKind, doc: str) -> Definition:
     head = "" if doc else "\n".join(text[:_MAX_HEAD_LENGTH].strip().splitlines()[:3])
     wide = None if text.isascii() else Wide.of(("", text[last:], "", ""))
     return Definition(name, int(kind), "", 0, 0, text.count("\n"), len(text) - last, 0, 0, head, doc, wide)
-
-
-def _chunk(ordinal: int, definition: Definition, context: str, body: str) -> Chunk:
-    owner = " ".join(searchable(part) for part in definition.container.split(".") if part)
-    words = body_words(body, _MAX_BODY_WORDS)
-    return Chunk(ordinal, searchable(definition.name), f"{owner} {context}", definition.doc, words)
-
-
-def _file_chunk(whole: Definition, context: str, own: str) -> Chunk:
-    return Chunk(0, searchable(whole.name), context, whole.doc, body_words(own, _MAX_FILE_WORDS))
 
 
 def _own_text(text: str, definitions: list[Definition]) -> str:

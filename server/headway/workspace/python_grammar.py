@@ -56,6 +56,10 @@ def parse(text: str) -> Parsed:
     return Parsed(walk.definitions, walk.bodies, walk.imports, walk.docstring(root), problem)
 
 
+def _named(node: Node, at: int) -> Node | None:
+    return node.named_child(at) if at < node.named_child_count else None
+
+
 class _Walk:
     """One pass over the statements of a tree."""
 
@@ -74,21 +78,22 @@ class _Walk:
     def run(self, root: Node) -> None:
         # (node, names of the enclosing definitions, what encloses: "" | "class" | "enum" | "method" | "function")
         stack: list[tuple[Node, str, str]] = [(root, "", "")]
-        while stack and not self.is_full:
+        definitions = self.definitions
+        while stack and len(definitions) < MAX_DEFINITIONS:
             node, container, scope = stack.pop()
             kind = node.type
-            if kind == "decorated_definition":
+            if kind == "expression_statement":
+                # What is assigned within a function is nobody else's business.
+                if scope != "function" and (first := _named(node, 0)) is not None and first.type == "assignment":
+                    self._assignment(first, container, scope)
+            elif kind in _HOLDERS:
+                stack += [(child, container, scope) for child in reversed(node.named_children)]
+            elif kind in ("function_definition", "class_definition"):
+                stack += self._definition(node, node, container, scope)
+            elif kind == "decorated_definition":
                 inner = node.child_by_field_name("definition")
                 if inner is not None:
                     stack += self._definition(inner, node, container, scope)
-            elif kind in ("function_definition", "class_definition"):
-                stack += self._definition(node, node, container, scope)
-            elif kind in _HOLDERS:
-                stack += [(child, container, scope) for child in reversed(node.named_children)]
-            elif kind == "expression_statement":
-                first = node.named_children[:1]
-                if first and first[0].type == "assignment":
-                    self._assignment(first[0], container, scope)
             elif kind in ("import_statement", "import_from_statement"):
                 self._import(node)
             elif kind == "type_alias_statement":
@@ -100,7 +105,8 @@ class _Walk:
     def _definition(self, node: Node, whole: Node, container: str, scope: str) -> list[tuple[Node, str, str]]:
         name = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
-        if name is None or not self._text(name).isidentifier():
+        text = "" if name is None else self._text(name)
+        if name is None or not text.isidentifier():
             return [] if body is None else [(body, container, scope)]
         head_end = body.start_byte if body is not None else node.end_byte
         head = self._source[node.start_byte : head_end].decode("utf-8", "replace")
@@ -114,39 +120,50 @@ class _Walk:
             kind = SymbolKind.METHOD if is_method else SymbolKind.FUNCTION
             if is_method and whole is not node and "property" in self._decorators(whole, node):
                 kind = SymbolKind.PROPERTY
-        own_body = self._own_body(body, is_class=node.type == "class_definition") if body is not None else ""
         doc = self.docstring(body) if body is not None else ""
+        is_class = node.type == "class_definition"
+        own_body = self._own_body(body, is_class=is_class, has_doc=bool(doc)) if body is not None else ""
         self._add(name, whole, kind, container, detail, doc, f"{detail}\n{own_body}")
-        inner = f"{container}.{self._text(name)}" if container else self._text(name)
+        inner = f"{container}.{text}" if container else text
         return [] if body is None else [(body, inner, inner_scope)]
 
-    def _own_body(self, body: Node, *, is_class: bool) -> str:
+    def _own_body(self, body: Node, *, is_class: bool, has_doc: bool) -> str:
+        """Return what a body says besides the start of its docstring, which is kept already."""
+        start = body.start_byte
+        string = _named(body, 0) if has_doc else None
+        if string is not None and string.type == "expression_statement":
+            start = min(string.end_byte, start + MAX_DOC_LENGTH)
         if not is_class:
-            end = min(body.end_byte, body.start_byte + MAX_BODY_LENGTH)
-            return self._source[body.start_byte : end].decode("utf-8", "replace")
-        own = [child for child in body.named_children if child.type in ("expression_statement", "comment")]
-        return "\n".join(self._source[n.start_byte : n.end_byte].decode("utf-8", "replace") for n in own)
+            return self._source[start : min(body.end_byte, start + MAX_BODY_LENGTH)].decode("utf-8", "replace")
+        own = (child for child in body.named_children if child.type in ("expression_statement", "comment"))
+        places = ((max(start, child.start_byte), child.end_byte) for child in own)
+        return "\n".join(self._source[low:high].decode("utf-8", "replace") for low, high in places if low < high)
 
     def _decorators(self, whole: Node, node: Node) -> str:
         return self._source[whole.start_byte : node.start_byte].decode("utf-8", "replace")
 
     def _assignment(self, node: Node, container: str, scope: str) -> None:
-        detail = self._source[node.start_byte : min(node.end_byte, node.start_byte + MAX_DETAIL_LENGTH)]
-        line = SPACE.sub(" ", detail.decode("utf-8", "replace"))
+        line = ""
         current: Node | None = node
         while current is not None and current.type == "assignment":
             left = current.child_by_field_name("left")
-            for target in self._targets(left) if left is not None else ():
+            for target in self._targets(left, scope) if left is not None else ():
+                if not line:
+                    start = node.start_byte
+                    detail = self._source[start : min(node.end_byte, start + MAX_DETAIL_LENGTH)]
+                    line = SPACE.sub(" ", detail.decode("utf-8", "replace"))
                 self._target(target, node, container, scope, line)
             current = current.child_by_field_name("right")
 
-    def _targets(self, left: Node) -> list[Node]:
-        if left.type in ("pattern_list", "tuple_pattern"):
-            return [child for child in left.named_children if child.type in ("identifier", "attribute")]
-        return [left]
+    def _targets(self, left: Node, scope: str) -> list[Node]:
+        wanted = "attribute" if scope == "method" else "identifier"
+        kind = left.type
+        if kind in ("pattern_list", "tuple_pattern"):
+            return [child for child in left.named_children if child.type == wanted]
+        return [left] if kind == wanted else []
 
     def _target(self, target: Node, whole: Node, container: str, scope: str, line: str) -> None:
-        if target.type == "identifier" and scope in ("", "class", "enum"):
+        if scope != "method":
             name = self._text(target)
             if scope == "":
                 kind = SymbolKind.CONSTANT if name.isupper() and len(name) > 1 else SymbolKind.VARIABLE
@@ -155,7 +172,7 @@ class _Walk:
             if (container, name) not in self._attributes:
                 self._attributes.add((container, name))
                 self._add(target, whole, kind, container, line)
-        elif target.type == "attribute" and scope == "method":
+        else:
             owner = target.child_by_field_name("object")
             name_node = target.child_by_field_name("attribute")
             if owner is None or name_node is None or self._text(owner) not in ("self", "cls"):
@@ -186,10 +203,14 @@ class _Walk:
 
     def docstring(self, body: Node) -> str:
         """Return the start of the docstring of a block or module, with its line ends, empty where there is none."""
-        first = next((child for child in body.named_children if child.type != "comment"), None)
+        at = 0
+        first = _named(body, 0)  # one by one: the others of a long body would be made for nothing
+        while first is not None and first.type == "comment":
+            at += 1
+            first = _named(body, at)
         if first is None or first.type != "expression_statement":
             return ""
-        string = next(iter(first.named_children), None)
+        string = _named(first, 0)
         if string is None or string.type != "string":
             return ""
         raw = self._source[string.start_byte : min(string.end_byte, string.start_byte + 2 * MAX_DOC_LENGTH)]

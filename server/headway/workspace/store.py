@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 
 from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, translated
 from headway.workspace.index import GRAMMARS, INDEX_VERSION, Chunk, Definition
-from headway.workspace.packing import pack_chunks, pack_definitions, unpack_chunks, unpack_definitions
+from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
 from headway.workspace.segments import IndexedFile
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 _ORDINAL_BITS: Final = 20  # a full-text row's id is the file's id and the definition's number in it
 # How much a word counts by where it stands: name, context (containers and path), docstring, body.
@@ -41,7 +41,7 @@ CREATE TABLE files (
     symbols INTEGER NOT NULL,
     chunks INTEGER NOT NULL,
     definitions BLOB NOT NULL,
-    texts BLOB NOT NULL
+    bodies BLOB NOT NULL
 );
 CREATE INDEX files_by_stamp ON files (stamp);
 CREATE VIRTUAL TABLE chunks USING fts5(
@@ -307,14 +307,14 @@ class Store:
         Returns:
             The stamp of this change, higher than any before.
         """
-        prepared = [(record, pack_definitions(record.definitions), pack_chunks(record.chunks)) for record in records]
+        prepared = [(record, pack_definitions(record.definitions), pack_bodies(record.chunks)) for record in records]
         with translated(self.path), self._transaction():
             stamp = int(self._meta("stamp") or 0) + 1
             totals = self._totals()
             for path in removed:
                 self._forget(path, totals)
-            for record, blob, texts in prepared:
-                self._put(record, blob, texts, stamp, totals)
+            for record, blob, bodies in prepared:
+                self._put(record, blob, bodies, stamp, totals)
             values = ((str(stamp), "stamp"), (json.dumps(totals), "totals"))
             self._db.executemany("UPDATE meta SET value = ? WHERE key = ?", values)
         return stamp
@@ -329,11 +329,11 @@ class Store:
         with translated(self.path), self._transaction():
             self._db.execute("INSERT INTO chunks (chunks, rank) VALUES ('merge', 500)")
 
-    def _put(self, record: FileRecord, blob: bytes, texts: bytes, stamp: int, totals: Counter[str]) -> None:
+    def _put(self, record: FileRecord, blob: bytes, bodies: bytes, stamp: int, totals: Counter[str]) -> None:
         file_id = self._forget(record.path, totals, keep_id=True)
         values = (
             *(file_id, record.path, record.signature, record.digest, record.language, record.skipped, record.note),
-            *(stamp, len(record.definitions), len(record.chunks), blob, texts),
+            *(stamp, len(record.definitions), len(record.chunks), blob, bodies),
         )
         cursor = self._db.execute(f"INSERT INTO files VALUES ({', '.join('?' * len(values))})", values)
         file_id = cursor.lastrowid or 0
@@ -345,12 +345,12 @@ class Store:
 
     def _forget(self, path: str, totals: Counter[str], *, keep_id: bool = False) -> int | None:
         """Remove a file; return its number where it is to be used again, for the same path."""
-        select = "SELECT id, skipped, symbols, chunks, texts FROM files WHERE path = ?"
+        select = "SELECT id, skipped, symbols, chunks, definitions, bodies FROM files WHERE path = ?"
         row = self._db.execute(select, (path,)).fetchone()
         if row is None:
             return None
-        file_id, skipped, symbols, chunks, texts = row
-        self._forget_chunks(file_id, unpack_chunks(texts))
+        file_id, skipped, symbols, chunks, blob, bodies = row
+        self._forget_chunks(file_id, unpack_chunks(path, blob, bodies))
         self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
         _count(totals, -1, skipped, symbols, chunks)
         return int(file_id) if keep_id else None

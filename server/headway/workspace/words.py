@@ -11,6 +11,7 @@ from functools import lru_cache
 
 _WORD = re.compile(r"\w+")
 _BODY_WORD = re.compile(r"[^\W\d_]\w{2,63}")
+_ASCII_BODY_WORD = re.compile(r"[A-Za-z]\w{2,63}", re.ASCII)  # the same, twice as fast, for text that is only that
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
 _LONGEST_WORD = 64
 _CODE_NOISE = frozenset(word.lower() for word in [*keyword.kwlist, "self", "cls"])
@@ -41,12 +42,12 @@ def searchable(name: str) -> str:
 
 
 def body_words(text: str, limit: int) -> str:
-    """Return the different words of source text, split, without keywords, in order of appearance.
+    """Return the parts of the different words of source text, without keywords, in order of appearance.
 
     Args:
         limit: At most so many different identifiers or words are kept.
     """
-    seen = dict.fromkeys(_BODY_WORD.findall(text))
+    seen = dict.fromkeys((_ASCII_BODY_WORD if text.isascii() else _BODY_WORD).findall(text))
     kept = list(filter(None, map(_told, seen)))
     return " ".join(kept[:limit])
 
@@ -54,7 +55,8 @@ def body_words(text: str, limit: int) -> str:
 @lru_cache(maxsize=65_536)
 def _told(word: str) -> str:
     """Return a word of a body as it is stored, empty for what every body holds."""
-    return "" if word.lower() in _CODE_NOISE else searchable(word)
+    # In parts only: who writes a long word in one piece means a name, and those are stored in one piece, too.
+    return "" if word.lower() in _CODE_NOISE else " ".join(split_identifier(word))
 
 
 def query_words(query: str) -> list[str]:
