@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from headway.workspace import placing
-from headway.workspace.database import StoreBusyError, StoreDamagedError
+from headway.workspace.database import StoreBusyError, StoreDamagedError, is_sound
 from headway.workspace.index import index_text
 from headway.workspace.packing import pack_definitions, unpack_definitions
 from headway.workspace.placing import database_path, place
@@ -318,3 +318,20 @@ def test_what_is_forgotten_is_gone_from_the_full_text_too(store: Store) -> None:
     rows = store._db.execute("SELECT count(*) FROM chunks").fetchone()
     assert rows == (store.stats().chunks,)
     store.check()
+
+
+def test_what_was_read_through_is_read_through_again_once_somebody_has_written_to_it(tmp_path: Path) -> None:
+    path = database_path(str(tmp_path), "/w")
+    place(str(tmp_path), "/w", owner_pid=os.getpid())
+    assert not is_sound(path)  # it has just been made
+    place(str(tmp_path), "/w", owner_pid=os.getpid())
+    assert is_sound(path)
+    with Store(path) as store:
+        assert is_sound(path)  # opening writes nothing
+        store.write([record("a.py")])
+        assert not is_sound(path)
+    assert not is_sound(path)
+    place(str(tmp_path), "/w", owner_pid=os.getpid())
+    assert is_sound(path)
+    os.utime(path, ns=(1, 1))
+    assert not is_sound(path)

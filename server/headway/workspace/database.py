@@ -18,6 +18,7 @@ PAGE_BYTES: Final = 4_096
 _LOCK_WAIT_S: Final = 5.0
 _MAX_BYTES: Final = 2 << 30
 _JOURNAL_BYTES: Final = 16 << 20
+_CHECKED: Final = "-checked"
 _UNUSABLE: Final = frozenset(
     {
         *("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_FULL", "SQLITE_IOERR"),
@@ -131,3 +132,30 @@ def runs(pid: int) -> bool:
     import psutil  # Only where something was left behind.
 
     return psutil.pid_exists(pid)
+
+
+# ---- what was read through already ----------------------------------------------------------------------------------
+
+
+def is_sound(path: str) -> bool:
+    """Whether nobody has written to a database since it was last read through and nothing was wrong with it."""
+    try:
+        with open(path + _CHECKED, encoding="ascii", errors="replace") as file:
+            return file.read(200) == _state(path)
+    except OSError:
+        return False
+
+
+def note_sound(path: str) -> None:
+    """Remember that a database was read through and nothing was wrong with it, so that the next start need not."""
+    with contextlib.suppress(OSError), open(path + _CHECKED, "w", encoding="ascii") as file:
+        file.write(_state(path))
+
+
+def _state(path: str) -> str:
+    status = os.stat(path)
+    try:
+        log_bytes = os.path.getsize(f"{path}-wal")
+    except FileNotFoundError:
+        log_bytes = 0
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {log_bytes}"

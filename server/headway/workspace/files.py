@@ -39,6 +39,8 @@ SECRET_NAMES: Final = (
     *(".netrc", ".npmrc", ".pypirc", "credentials*", "*.kdbx"),
 )
 
+_SECRET: Final = re.compile("|".join(fnmatch.translate(pattern) for pattern in SECRET_NAMES))
+
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -86,7 +88,7 @@ class Skipped:
 def is_secret(path: str, options: ReadOptions) -> bool:
     """Return whether a file is kept out of index, logs and prompts because of its name."""
     name = path.replace("\\", "/").rpartition("/")[2].lower()
-    if not any(fnmatch.fnmatchcase(name, pattern) for pattern in SECRET_NAMES):
+    if _SECRET.match(name) is None:
         return False
     return not any(
         fnmatch.fnmatchcase(name, allowed.lower()) or fnmatch.fnmatchcase(path.lower(), allowed.lower())

@@ -14,7 +14,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headway.workspace.files import ReadOptions, Skipped, is_secret, read_file, stat_signature
 from headway.workspace.index import language_of
@@ -41,9 +41,11 @@ _NESTED = re.compile(rb"(?:^|(?<=\0))([^\0]+)/(?=\0)")
 _SUBMODULE_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedFile:
-    """A file to be indexed. `path` is relative to the folder, with slashes; `modified_at_ns` its modification time."""
+class ListedFile(NamedTuple):
+    """A file to be indexed; a tuple, since a listing makes thousands of them.
+
+    `path` is relative to the folder, with slashes; `modified_at_ns` is its modification time.
+    """
 
     path: str
     signature: str
@@ -118,7 +120,7 @@ def nested_repositories(root: str, raw: bytes) -> list[str]:
 
 
 def _is_inside(path: str) -> bool:
-    return not os.path.isabs(path) and ".." not in path.split("/") and path != ""
+    return path != "" and not os.path.isabs(path) and (".." not in path or ".." not in path.split("/"))
 
 
 def from_git(root: str, lists: Mapping[str, bytes], options: ListingOptions) -> Listing:
@@ -130,10 +132,11 @@ def from_git(root: str, lists: Mapping[str, bytes], options: ListingOptions) -> 
     paths: dict[str, None] = {}
     for folder, raw in lists.items():
         prefix = f"{folder}/" if folder else ""
-        for name in raw.split(b"\0"):
-            path = os.fsdecode(name)
-            if path and not path.endswith("/") and _is_inside(path):
-                paths[prefix + path] = None
+        paths.update(
+            dict.fromkeys(
+                prefix + path for path in os.fsdecode(raw).split("\0") if path and path[-1] != "/" and _is_inside(path)
+            )
+        )
     return _listing(root, _without_environments(root, paths), options, Counter())
 
 
@@ -241,40 +244,32 @@ def _is_ignored(path: str, rules: Sequence[tuple[str, pathspec.GitIgnoreSpec]]) 
 def _listing(root: str, paths: Iterable[str], options: ListingOptions, skipped: Counter[str]) -> Listing:
     excluded = glob_rules(options.exclude)
     files: list[ListedFile] = []
+    base, read, lstat = os.path.join(root, ""), options.read, os.lstat  # what follows is done for every file there is
     for path in paths:
-        if language_of(path) is None or (excluded is not None and excluded.match_file(path)):
-            if is_secret(path, options.read):
-                skipped["secret"] += 1
-            continue
-        if is_secret(path, options.read):
+        is_wanted = language_of(path) is not None and (excluded is None or not excluded.match_file(path))
+        if is_secret(path, read):
             skipped["secret"] += 1
             continue
-        if not _is_text(path):
+        if not is_wanted:
+            continue
+        if not (path.isascii() or _is_text(path)):
             skipped["oddName"] += 1
             continue
         try:
-            status = os.lstat(os.path.join(root, path))
+            status = lstat(base + path)
         except OSError as error:
             # In git's index but deleted is no loss.
             skipped["unreadable"] += not isinstance(error, FileNotFoundError | NotADirectoryError)
             continue
-        if stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode):
-            continue
-        if not stat.S_ISREG(status.st_mode):
-            skipped["notRegular"] += 1
-        elif status.st_size > options.read.max_bytes:
+        mode = status.st_mode
+        if not stat.S_ISREG(mode):
+            skipped["notRegular"] += not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
+        elif status.st_size > read.max_bytes:
             skipped["tooLarge"] += 1
         elif len(files) >= MAX_FILES:
             skipped["tooMany"] += 1
         else:
-            files.append(
-                ListedFile(
-                    path=path,
-                    signature=stat_signature(status),
-                    size_bytes=status.st_size,
-                    modified_at_ns=status.st_mtime_ns,
-                )
-            )
+            files.append(ListedFile(path, stat_signature(status), status.st_size, status.st_mtime_ns))
     return Listing(files=files, skipped={reason: n for reason, n in skipped.items() if n})
 
 

@@ -20,7 +20,15 @@ from pathlib import Path
 from typing import Final
 
 from headway.wording import say
-from headway.workspace.database import StoreBusyError, StoreDamagedError, StoreError, StoreUnusableError, runs
+from headway.workspace.database import (
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreUnusableError,
+    is_sound,
+    note_sound,
+    runs,
+)
 from headway.workspace.store import Store
 
 _FILE_NAME: Final = "index.sqlite"
@@ -101,9 +109,13 @@ def _prepare(path: str, root: str) -> str | None:
         with Store(path) as store:
             if os.path.normcase(store.root) != os.path.normcase(real):
                 raise StoreDamagedError(path, f"the index of {store.root}")
-            if os.path.getsize(path) <= _MAX_CHECKED_AT_ONCE_BYTES:
+            sound = is_sound(path)
+            if not sound and os.path.getsize(path) <= _MAX_CHECKED_AT_ONCE_BYTES:
                 store.check()
+                sound = True
         os.utime(path)
+        if sound:
+            note_sound(path)
     except StoreDamagedError as error:
         _set_aside(path)
         Store.create(path, real).close()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from headway.workspace.database import StoreError
+from headway.workspace.database import StoreError, is_sound, note_sound
 from headway.workspace.files import ReadOptions, Skipped, read_file
 from headway.workspace.index import language_of
 from headway.workspace.listing import ListedFile, from_git, from_walk, glob_rules
@@ -82,8 +82,9 @@ def plan(
     """
     try:
         store = open_store(spec)
-        if thorough and os.path.getsize(spec.database) <= _MAX_CHECKED_BYTES:
+        if thorough and not is_sound(spec.database) and os.path.getsize(spec.database) <= _MAX_CHECKED_BYTES:
             store.check()
+            note_sound(spec.database)
         stamp = store.stamp  # first: what is stored meanwhile is then too new rather than overlooked
         known = store.known()
         unseen = seen_stamp is not None and stamp > seen_stamp

@@ -190,7 +190,7 @@ class Store:
         """Return all stored files by path."""
         with translated(self.path):
             rows = self._db.execute("SELECT path, id, signature, digest, skipped, stamp FROM files")
-            return {path: StoredFile(*rest) for path, *rest in rows}
+            return {row[0]: StoredFile._make(row[1:]) for row in rows}
 
     def get(self, paths: Collection[str]) -> dict[str, StoredFile]:
         """Return those of some files that are stored, by path."""
