@@ -93,13 +93,34 @@ async def test_the_workspace_s_own_environment_may_come_and_go(office: OpenOffic
 
 
 @pytest.mark.asyncio
-async def test_a_launcher_without_packages_is_said(office: OpenOffice, tmp_path: Path) -> None:
-    """What merely starts another Python has no packages beside it."""
-    launcher = tmp_path / "shims" / "python"
-    launcher.parent.mkdir()
-    launcher.write_text("#!/bin/sh\nexit 9\n")
-    launcher.chmod(0o755)
+async def test_a_launcher_is_asked_what_it_starts(office: OpenOffice, tmp_path: Path) -> None:
+    """What merely starts another Python (pyenv's shims do) has no packages beside it; those of the other one count."""
+    launcher = shim(tmp_path, f'exec "{environment(tmp_path / "elsewhere")}" "$@"')
     async with office(trusted=True, settings={"python": {"interpreter": str(launcher)}}) as place:
-        place.add(PythonEngine(place.session))
+        engine = PythonEngine(place.session)
+        completing = Completing(place.session, engine.ty, IndexView)
+        place.add(engine, completing)
+        await place.start()
+        await until_known(place, completing)
+        assert place.session.trouble is None
+
+
+@pytest.mark.asyncio
+async def test_a_launcher_that_starts_nothing_is_said_until_it_does(office: OpenOffice, tmp_path: Path) -> None:
+    launcher = shim(tmp_path, "exit 9")
+    async with office(trusted=True, settings={"python": {"interpreter": str(launcher)}}) as place:
+        place.add(PythonEngine(place.session, look_again_s=0.05))
         await place.start()
         await until(place, "has no packages beside it")
+        shim(tmp_path, f'exec "{environment(tmp_path / "elsewhere")}" "$@"')
+        await until(place, None)
+
+
+def shim(folder: Path, line: str) -> Path:
+    """Write a launcher of one line; one that is there is replaced at once."""
+    launcher = folder / "shims" / "python"
+    launcher.parent.mkdir(exist_ok=True)
+    new = launcher.with_name("new")
+    new.write_text(f"#!/bin/sh\n{line}\n")
+    new.chmod(0o755)
+    return new.replace(launcher)

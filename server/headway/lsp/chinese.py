@@ -28,7 +28,7 @@ CHINESE: Final[Mapping[str, str]] = {
     "is a file that cannot be run": "是一个无法运行的文件",
     "is no absolute path, and no folder is open that it could lie in": "不是绝对路径，也没有打开它可能所在的文件夹",
     "is Python {version}; {oldest} or newer is needed": "是 Python {version}；需要 {oldest} 或更新版本",
-    "has no packages beside it; it may be a mere launcher": "旁边没有软件包；它可能只是一个启动器",
+    "has no packages beside it, and starts no Python that has": "旁边没有软件包，它启动的 Python 也没有",
     (
         "{problem}. Choose another one (setting headway.python.interpreter, or the Python extension's choice), or "
         "mend it. Meanwhile completion knows the packages of {prefix}."

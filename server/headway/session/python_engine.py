@@ -27,6 +27,7 @@ from headway.engines.markup import ALL_MARKDOWN, Markup
 from headway.engines.mirror import Encoding
 from headway.engines.server import ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, clean_environment
+from headway.session.launchers import Launchers
 from headway.session.ports import FileChange, Room, SessionContext
 from headway.settings import Settings
 from headway.wording import say
@@ -78,6 +79,7 @@ class PythonEngine(Room):
         )
         self._resting: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
+        self._launchers = Launchers(context, self._adapt)
         self._closed = False
 
     async def start(self) -> None:
@@ -88,6 +90,7 @@ class PythonEngine(Room):
             if timer is not None:
                 timer.cancel()
         self._closed = True
+        self._launchers.close()
         await asyncio.gather(self._keeper.close(), self._searchers_keeper.close())
 
     def need_searcher(self) -> None:
@@ -172,12 +175,14 @@ class PythonEngine(Room):
         try:
             found = workspace_environment(roots, interpreter=chosen)
             if found is not None and not has_packages(found):
-                if chosen:
-                    raise InterpreterError(
-                        str(found.python), say("has no packages beside it; it may be a mere launcher")
-                    )
-                self._look_again()  # It is being made.
-                found = None
+                if not chosen or found.python is None:
+                    self._look_again()  # It is being made.
+                    found = None
+                elif self._launchers.unknown(found.python):
+                    self._launchers.ask(found.python, next((root for root in roots if root.is_dir()), Path(os.sep)))
+                    return fallback_environment()
+                else:
+                    found = self._launchers.started_by(found.python)
         except InterpreterError as error:
             self._look_again()
             found = workspace_environment(roots)
