@@ -20,7 +20,14 @@ DOCUMENT = (ROOT / "docs" / "lsp-extensions.md").read_text(encoding="utf-8")
 MANIFEST: dict[str, Any] = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))
 
 # Messages that the extension neither sends nor receives so far; what it does not use it need not mirror.
-NOT_IN_THE_EXTENSION = {"SearchHit", "SearchParams", "SearchResult", "SetPriorityParams", "TimelineParams"}
+NOT_IN_THE_EXTENSION = {
+    "MeaningInfo",
+    "SearchHit",
+    "SearchParams",
+    "SearchResult",
+    "SetPriorityParams",
+    "TimelineParams",
+}
 # Types that only one side needs: results are dictionaries in Python, states strings.
 ONLY_IN_THE_EXTENSION = {"AnalysisResult", "Paused", "Request", "TestsResult"}
 
@@ -142,6 +149,7 @@ def test_the_manifest_declares_a_setting_as_the_server_reads_it(name: str) -> No
     assert declared["default"] == setting.default
     assert (declared.get("minimum"), declared.get("maximum")) == (rule.minimum, rule.maximum)
     assert choices == (list(rule.choices) or None)
+    assert (declared.get("scope") == "machine") == rule.machine
 
 
 def test_settings_that_name_programs_are_restricted() -> None:

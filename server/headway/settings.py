@@ -22,7 +22,9 @@ class Rule:
         key: The last part of its name on the wire.
         type: JSON type: "boolean", "integer", "number", "string" or "array" (of strings).
         choices: The only strings (or items) that are right, where there are any.
-        program: It names a program or its arguments: it counts only in a trusted workspace.
+        program: It names a program or its arguments, or where a workspace's text is sent: it counts only in a trusted
+            workspace.
+        machine: A workspace cannot set it, only its user.
     """
 
     key: str
@@ -32,6 +34,7 @@ class Rule:
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     program: bool = False
+    machine: bool = False
 
     def fault(self, value: object) -> str | None:
         """Say what is wrong with a value, or None where it is right."""
@@ -67,9 +70,14 @@ class Rule:
         return None
 
 
-def _setting(default: _T, rule: Rule) -> _T:
-    made: _T = field(default=default, metadata={"rule": rule})
+def _setting(default: _T, rule: Rule, *, is_shown: bool = True) -> _T:
+    made: _T = field(default=default, metadata={"rule": rule}, repr=is_shown)
     return made
+
+
+def _outside(key: str, type_: str = "string", **more: Any) -> Rule:
+    """A rule for what decides where text of a workspace is sent."""
+    return Rule(key=key, type=type_, program=True, machine=True, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +110,21 @@ class IndexSettings:
     exclude: tuple[str, ...] = _setting((), Rule(key="exclude", type="array"))
     max_file_size_kb: float = _setting(1024, Rule(key="maxFileSizeKb", type="number", minimum=1, maximum=1_048_576))
     allow_secrets: tuple[str, ...] = _setting((), Rule(key="allowSecrets", type="array"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingsSettings:
+    """An endpoint that turns texts into vectors, for search by meaning; without a URL nothing is sent anywhere."""
+
+    url: str | None = _setting(None, _outside("url", nullable=True))
+    model: str = _setting("", _outside("model"))
+    api_key: str | None = _setting(None, _outside("apiKey", nullable=True), is_shown=False)
+    dimensions: int | None = _setting(None, _outside("dimensions", "integer", nullable=True, minimum=1, maximum=3584))
+    query_prefix: str = _setting("", _outside("queryPrefix"))
+    passage_prefix: str = _setting("", _outside("passagePrefix"))
+    batch_size: int = _setting(16, _outside("batchSize", "integer", minimum=1, maximum=256))
+    max_concurrency: int = _setting(4, _outside("maxConcurrency", "integer", minimum=1, maximum=64))
+    query_timeout_ms: float = _setting(400, _outside("queryTimeoutMs", "number", minimum=10, maximum=10_000))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +167,7 @@ class Settings:
     completion: CompletionSettings = CompletionSettings()
     diagnostics: DiagnosticsSettings = DiagnosticsSettings()
     index: IndexSettings = IndexSettings()
+    embeddings: EmbeddingsSettings = EmbeddingsSettings()
     tests: PytestSettings = PytestSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     ruff: ToolSettings = ToolSettings()

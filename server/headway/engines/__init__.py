@@ -1,1 +1,1 @@
-"""Foreign programs that know Python (ty, ruff, pytest), each behind a small face of ours; all are children of ours."""
+"""Who answers for us, each behind a small face of ours: our child programs (ty, ruff, pytest), and endpoints."""

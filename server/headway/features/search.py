@@ -1,6 +1,6 @@
-"""Definitions that answer a query: by their names, and by the words of their names, docstrings and bodies.
+"""Definitions that answer a query: by their names, by the words of their names, docstrings and bodies, by meaning.
 
-Pure: gets what the index found in either way and fuses it. Knows no store, no scheduler and no protocol.
+Pure: gets what the index found in each way and fuses it. Knows no store, no scheduler and no protocol.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from headway.workspace.index import Definition
+from headway.workspace.nearest import Near
 from headway.workspace.store import TextHit
 from headway.workspace.symbols import Found
 from headway.workspace.text import Range
@@ -22,6 +23,7 @@ _MAX_SNIPPET_LENGTH: Final = 300
 _MAX_SNIPPET_LINES: Final = 4
 # How much a place in the list of names is worth, by how the name fits; a place in the list of words is worth 1.
 _NAME_WEIGHTS: Final = {"exact": 3.0, "prefix": 1.2, "humps": 0.8, "part": 0.7, "letters": 0.2}
+_NEAR_WEIGHT: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,42 +51,59 @@ class Texts:
     definitions: Mapping[str, Sequence[Definition]]  # by path relative to the root
 
 
-def fused(named: Sequence[Found], texts: Iterable[Texts], kinds: frozenset[int], limit: int) -> list[Hit]:
-    """Return the best hits of both lists, each definition once.
+def fused(
+    named: Sequence[Found],
+    texts: Iterable[Texts],
+    kinds: frozenset[int],
+    limit: int,
+    near: Sequence[Near] = (),
+) -> list[Hit]:
+    """Return the best hits of all lists, each definition once.
 
     Args:
         named: By name, best first.
         kinds: Only these kinds of symbols; empty: all.
+        near: By meaning, best first.
     """
     texts = list(texts)
-    scores: dict[tuple[str, int, int, str], float] = {}
-    known: dict[tuple[str, int, int, str], tuple[str, Definition]] = {}
+    scores = _Scores()
     places = {(text.root, path): definitions for text in texts for path, definitions in text.definitions.items()}
     for rank, found in enumerate(named):
         definition = _definition_of(found, places.get((found.root, found.symbol.path), ()))
         if definition is not None:
             weight = _NAME_WEIGHTS[found.how]
-            _add(scores, known, found.path, definition, weight / (_RANK_OFFSET + rank))
+            scores.add(found.path, definition, weight / (_RANK_OFFSET + rank), "lexical")
     for text in texts:
         for rank, hit in enumerate(text.hits):
             path = f"{text.root.rstrip('/')}/{hit.path}"
-            _add(scores, known, path, hit.definition, 1 / (_RANK_OFFSET + rank))
-    chosen = (
-        key for key in sorted(scores, key=lambda key: (-scores[key], key)) if not kinds or known[key][1].kind in kinds
-    )
-    return [_hit(*known[key], scores[key]) for key, _ in zip(chosen, range(limit), strict=False)]
+            scores.add(path, hit.definition, 1 / (_RANK_OFFSET + rank), "lexical")
+    for rank, neighbour in enumerate(near):
+        path = f"{neighbour.root.rstrip('/')}/{neighbour.path}"
+        scores.add(path, neighbour.definition, _NEAR_WEIGHT / (_RANK_OFFSET + rank), "semantic")
+    return scores.best(kinds, limit)
 
 
-def _add(
-    scores: dict[tuple[str, int, int, str], float],
-    known: dict[tuple[str, int, int, str], tuple[str, Definition]],
-    path: str,
-    definition: Definition,
-    score: float,
-) -> None:
-    key = (path, definition.line, definition.column, definition.name)
-    scores[key] = scores.get(key, 0.0) + score
-    known.setdefault(key, (path, definition))
+class _Scores:
+    """What each definition is worth, and by which lists."""
+
+    def __init__(self) -> None:
+        self._worth: dict[tuple[str, int, int, str], float] = {}
+        self._known: dict[tuple[str, int, int, str], tuple[str, Definition, Why]] = {}
+
+    def add(self, path: str, definition: Definition, score: float, why: Why) -> None:
+        key = (path, definition.line, definition.column, definition.name)
+        self._worth[key] = self._worth.get(key, 0.0) + score
+        known = self._known.get(key)
+        if known is None:
+            self._known[key] = (path, definition, why)
+        elif known[2] != why:
+            self._known[key] = (*known[:2], "both")
+
+    def best(self, kinds: frozenset[int], limit: int) -> list[Hit]:
+        worth, known = self._worth, self._known
+        in_order = sorted(worth, key=lambda key: (-worth[key], key))
+        chosen = (key for key in in_order if not kinds or known[key][1].kind in kinds)
+        return [_hit(*known[key], worth[key]) for key, _ in zip(chosen, range(limit), strict=False)]
 
 
 def _definition_of(found: Found, definitions: Sequence[Definition]) -> Definition | None:
@@ -96,7 +115,7 @@ def _definition_of(found: Found, definitions: Sequence[Definition]) -> Definitio
     return next((d for d in definitions if d.name == found.symbol.name), None)
 
 
-def _hit(path: str, definition: Definition, score: float) -> Hit:
+def _hit(path: str, definition: Definition, why: Why, score: float) -> Hit:
     return Hit(
         path=path,
         name=definition.name,
@@ -107,6 +126,7 @@ def _hit(path: str, definition: Definition, score: float) -> Hit:
         score=round(score, 6),
         snippet=snippet(definition),
         wide=definition.wide,
+        why=why,
     )
 
 

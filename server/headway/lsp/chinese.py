@@ -66,6 +66,17 @@ CHINESE: Final[Mapping[str, str]] = {
     "History of jobs: {problem}": "任务历史：{problem}",
     # jobs and their progress
     "Index {folders}": "为 {folders} 建立索引",
+    "Make {folders} searchable by meaning": "使 {folders} 可按含义搜索",
+    "Search by meaning is off: headway.embeddings.url is no address ({problem}).": (
+        "按含义搜索已关闭：headway.embeddings.url 不是地址（{problem}）。"
+    ),
+    (
+        "Search by meaning waits for {server} ({reason}); names and words are searched as ever. Look at the "
+        "endpoint and at the settings headway.embeddings; it is asked again by itself."
+    ): (
+        "按含义搜索正在等待 {server}（{reason}）；名称和词语仍可照常搜索。"
+        "请检查该端点和 headway.embeddings 设置；会自动重试。"
+    ),
     "nothing: no folder is open, or the index is off": "（无：没有打开文件夹，或索引已关闭）",
     "Analyze workspace": "分析工作区",
     "Run tests": "运行测试",

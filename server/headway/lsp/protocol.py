@@ -286,12 +286,20 @@ class SearchHit(TypedDict):
     why: Why
 
 
+class MeaningInfo(TypedDict):
+    """How search by meaning stands; `coverage` is the share of the indexed files that have vectors."""
+
+    state: Literal["off", "building", "complete", "unavailable"]
+    coverage: float
+
+
 class SearchResult(TypedDict):
     """The answer to `headway/search`."""
 
     hits: list[SearchHit]
     state: Literal["complete", "indexing"]
     coverage: float
+    meaning: MeaningInfo
 
 
 class TimelineParams(TypedDict, total=False):

@@ -97,10 +97,12 @@ class SearchRequests:
     async def _search(self, query: SearchQuery, token: Token | None) -> wire.SearchResult:
         parts = None if token is None else _Parts(lambda hits: self._send_part(token, hits))
         answer = await self._searching.search(query, None if parts is None else parts.add)
+        hits = answer.hits
         if parts is not None and parts.has_begun:
-            parts.add(answer.hits)
-            return {"hits": [], "state": answer.state, "coverage": answer.coverage}
-        return {"hits": self._hits(answer.hits), "state": answer.state, "coverage": answer.coverage}
+            parts.add(hits)
+            hits = ()
+        meaning: wire.MeaningInfo = {"state": answer.meaning.state, "coverage": answer.meaning.coverage}
+        return {"hits": self._hits(hits), "state": answer.state, "coverage": answer.coverage, "meaning": meaning}
 
     def _send_part(self, token: Token, hits: Sequence[Hit]) -> None:
         assert self._connection is not None  # only a handler comes here

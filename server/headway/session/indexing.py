@@ -24,6 +24,7 @@ from headway.wording import joined, say
 from headway.workspace.documents import Document
 from headway.workspace.files import ReadOptions
 from headway.workspace.listing import ListingOptions
+from headway.workspace.opened import FolderSpec
 from headway.workspace.symbols import IndexView
 
 IndexState = Literal["indexing", "complete", "paused", "off"]
@@ -180,6 +181,16 @@ class Indexing(Room):
     def databases(self) -> Mapping[str, str]:
         """The path of the index of each root that has one by now."""
         return {folder.root: folder.spec.database for folder in self._folders.values() if folder.spec is not None}
+
+    @property
+    def specs(self) -> Sequence[tuple[str, FolderSpec]]:
+        """Each root that has an index by now, with a name for people."""
+        return [(folder.name, folder.spec) for folder in self._folders.values() if folder.spec is not None]
+
+    @property
+    def stamps(self) -> Mapping[str, int]:
+        """The newest change of each root's index; equal ones mean equal indexes."""
+        return {folder.root: folder.contents.seen_stamp for folder in self._folders.values()}
 
     @property
     def state(self) -> IndexState:

@@ -9,6 +9,7 @@ from headway.session.completing import Completing
 from headway.session.diagnosing import Diagnosing
 from headway.session.indexing import Indexing
 from headway.session.limits import Limits
+from headway.session.meaning import Meaning
 from headway.session.navigating import Navigating
 from headway.session.python_engine import PythonEngine
 from headway.session.searching import Searching
@@ -39,10 +40,11 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     """
     diagnosing = Diagnosing(session, encoding)
     testing = Testing(session)
-    indexing = Indexing(session, first_scan_after_s=FIRST_KEYS_S)
+    indexing = Indexing(session, lambda: meaning.index_changed(), first_scan_after_s=FIRST_KEYS_S)
+    meaning = Meaning(session, indexing)
     navigating = Navigating(session, engine, lambda: indexing.view)
     completing = Completing(session, engine.ty, lambda: indexing.view)
-    session.rooms += [Limits(session), engine, completing, diagnosing, navigating, testing, indexing]
+    session.rooms += [Limits(session), engine, completing, diagnosing, navigating, testing, indexing, meaning]
     session.index_info = indexing.stats
     session.job_sources["index"] = indexing
     session.job_sources["analysis"] = diagnosing
@@ -55,5 +57,5 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
         completing=completing,
         diagnosing=diagnosing,
         navigating=navigating,
-        searching=Searching(session, indexing),
+        searching=Searching(session, indexing, meaning),
     )

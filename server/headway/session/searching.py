@@ -16,9 +16,11 @@ from headway.features.symbols import Outline, outline
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.indexing import Indexing
 from headway.session.jobs import value_of
+from headway.session.meaning import OFF, Meaning, Standing
 from headway.session.ports import SessionContext
 from headway.workspace.database import StoreError
 from headway.workspace.index import Definition, index_text
+from headway.workspace.nearest import Near
 from headway.workspace.scope import Scope
 from headway.workspace.store import Store, TextHit
 from headway.workspace.symbols import Found, IndexView
@@ -29,6 +31,7 @@ _log = logging.getLogger(__name__)
 
 MOST_HITS: Final = 200
 MOST_SYMBOLS: Final = 128  # as many as rust-analyzer gives: nobody reads more, and each costs
+MOST_NEIGHBOURS: Final = 50
 # Reading takes no core that it would have to wait for: it goes on while lesser work fills all of them.
 _READING: Final = Requirement(cpu_cores=0.0, memory_mb=1)
 _PARSING: Final = Requirement(cpu_cores=0.1, memory_mb=150)
@@ -75,14 +78,16 @@ class SearchAnswer:
     hits: Sequence[Hit]
     state: Literal["complete", "indexing"]
     coverage: float
+    meaning: Standing = OFF
 
 
 class Searching:
-    """Answers searches from what `Indexing` keeps."""
+    """Answers searches from what `Indexing` and, where it is on, `Meaning` keep."""
 
-    def __init__(self, context: SessionContext, indexing: Indexing) -> None:
+    def __init__(self, context: SessionContext, indexing: Indexing, meaning: Meaning | None = None) -> None:
         self._context = context
         self._indexing = indexing
+        self._meaning = meaning
         self._outlines: dict[str, tuple[int, list[Outline]]] = {}
 
     async def search(self, query: SearchQuery, part: Callable[[Sequence[Hit]], None] | None = None) -> SearchAnswer:
@@ -95,22 +100,41 @@ class Searching:
         Raises:
             RequestCancelledError, RequestFailedError: see `jobs.value_of`.
         """
-        hits: Sequence[Hit] = ()
         text = query.text.strip()[:_LONGEST_QUERY]
-        if text and query.limit > 0:
+        hits = await self._hits(text, query, part) if text and query.limit > 0 else ()
+        state = self._indexing.state
+        meaning = OFF if self._meaning is None else self._meaning.standing
+        settled = state in ("complete", "off") and meaning.state != "building"
+        return SearchAnswer(
+            hits=hits,
+            state="complete" if settled else "indexing",
+            coverage=0.0 if state == "off" else self._indexing.coverage,
+            meaning=meaning,
+        )
+
+    async def _hits(self, text: str, query: SearchQuery, part: Callable[[Sequence[Hit]], None] | None) -> Sequence[Hit]:
+        question = None if self._meaning is None else self._meaning.begin(text)
+        try:
             databases = dict(self._indexing.databases)
             named: Named = await self._read(
                 f"names like {text[:40]!r}", find_names, self._indexing.view, databases, query
             )
             if part is not None and (early := named.hits(query)):
                 part(early)
-            hits = await self._read(f"search {text[:40]!r}", find, named, databases, query)
-        state = self._indexing.state
-        return SearchAnswer(
-            hits=hits,
-            state="complete" if state in ("complete", "off") else "indexing",
-            coverage=0.0 if state == "off" else self._indexing.coverage,
-        )
+            worded: Worded = await self._read(f"search {text[:40]!r}", find, named, databases, query)
+            hits: Sequence[Hit] = await self._read(f"fuse {text[:40]!r}", worded.hits, query)
+            if question is None:
+                return hits
+            if part is not None and hits:
+                part(hits)
+            near = await question.near(min(query.limit, MOST_NEIGHBOURS), query.scope, query.kinds)
+            question = None
+        finally:
+            if question is not None:
+                question.drop()
+        if near:
+            hits = await self._read(f"fuse {text[:40]!r}", worded.hits, query, near)
+        return hits
 
     async def _read(self, name: str, call: Callable[..., Any], *args: Any) -> Any:
         handle = self._context.scheduler.run(
@@ -210,8 +234,20 @@ def find_names(view: IndexView, databases: Mapping[str, str], query: SearchQuery
     return Named(found=named, definitions=definitions)
 
 
-def find(named: Named, databases: Mapping[str, str], query: SearchQuery) -> list[Hit]:
-    """Search by words, in a thread, and fuse what comes of it with the names."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worded:
+    """What was found by name and by words."""
+
+    found: Sequence[Found]
+    texts: Sequence[Texts]
+
+    def hits(self, query: SearchQuery, near: Sequence[Near] = ()) -> list[Hit]:
+        """Return the best hits, with what is near in meaning."""
+        return fused(self.found, self.texts, query.kinds, min(query.limit, MOST_HITS), near)
+
+
+def find(named: Named, databases: Mapping[str, str], query: SearchQuery) -> Worded:
+    """Search by words, in a thread."""
     scope = query.scope
     words = query_words(query.text)
     texts = []
@@ -224,7 +260,7 @@ def find(named: Named, databases: Mapping[str, str], query: SearchQuery) -> list
     found = named.found
     if any(text.hits for text in texts) or len(found) > _ENOUGH_NAMES:
         found = [one for one in found if one.how != "letters"]
-    return fused(found, texts, query.kinds, min(query.limit, MOST_HITS))
+    return Worded(found=found, texts=texts)
 
 
 def _opened(root: str, database: str) -> Store | None:

@@ -1,0 +1,364 @@
+"""Search by meaning: keeps vectors of what is indexed, and asks for a query's. Off until a setting names an endpoint.
+
+Vectors are made at BATCH when the index has settled. A query's vector is asked for at HIGH, within a bound; whatever
+stands in the way, the search goes on without. Nothing is sent from a workspace that is not trusted: the settings that
+say where to are at their defaults there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from headway.engines.embeddings import (
+    Answer,
+    Endpoint,
+    EndpointAnswerError,
+    EndpointConfig,
+    Setback,
+    request_body,
+    vectors_of,
+)
+from headway.engines.http import AddressError
+from headway.scheduler import JobHandle
+from headway.scheduler.model import Job, JobOutcome, JobState, Priority, Requirement, TaskKind, TimeoutPolicy
+from headway.session.answers import Answers
+from headway.session.embedding import Embedding, Kit
+from headway.session.indexing import Indexing
+from headway.session.jobs import RequestCancelledError, RequestFailedError, RequestSupersededError, value_of
+from headway.session.pace import Pace
+from headway.session.ports import Room, SessionContext
+from headway.settings import Settings
+from headway.wording import say
+from headway.workspace import vector_store
+from headway.workspace.nearest import Near, nearest
+from headway.workspace.scope import Scope
+from headway.workspace.vector_store import VectorsSpec
+
+_log = logging.getLogger(__name__)
+
+MeaningState: TypeAlias = Literal["off", "building", "complete", "unavailable"]
+
+_AGAIN_AFTER_S: Final = 600.0  # what only a person can mend may have been mended
+_VISIBLE_FROM_FILES: Final = 20
+_WINDOW: Final = 32
+_MOST_QUERIES: Final = 64
+_SCAN_LIMIT_S: Final = 3.0
+_ASKING: Final = Requirement(cpu_cores=0.0, memory_mb=1)
+_SCANNING: Final = Requirement(cpu_cores=0.1, memory_mb=100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How search by meaning stands: `coverage` is the share of the indexed files that have vectors."""
+
+    state: MeaningState
+    coverage: float
+
+
+OFF: Final = Standing(state="off", coverage=0.0)
+
+
+class Question:
+    """A query whose vector is on its way. Await `near`, or `drop` it."""
+
+    def __init__(self, meaning: Meaning, text: str, vector: Sequence[float] | None, handle: JobHandle | None) -> None:
+        self._meaning = meaning
+        self._text = text
+        self._vector = vector
+        self._handle = handle
+
+    def drop(self) -> None:
+        """Nobody waits for it any more."""
+        if self._handle is not None:
+            self._handle.cancel("nobody waits for it")
+
+    async def near(self, limit: int, scope: Scope, kinds: frozenset[int]) -> Sequence[Near]:
+        """Return what is near, best first; nothing where it could not be found out in time."""
+        if self._vector is None and self._handle is not None:
+            self._vector = await self._meaning.take_vector(self._text, self._handle)
+            self._handle = None
+        if self._vector is None:
+            return ()
+        return await self._meaning.near(self._vector, limit, scope, kinds)
+
+
+class Meaning(Room):
+    """See the module.
+
+    Args:
+        on_change: Called when a job of its has ended; returns at once.
+        rests_s: So long after a change of the index it begins: typing makes one every few moments.
+    """
+
+    def __init__(
+        self,
+        context: SessionContext,
+        indexing: Indexing,
+        on_change: Callable[[], None] = lambda: None,
+        *,
+        rests_s: float = 2.0,
+    ) -> None:
+        self._rests_s = rests_s
+        self._context = context
+        self._on_change = on_change
+        self._indexing = indexing
+        self._kit: Kit | None = None
+        self._answers: Answers | None = None
+        self._run: Embedding | None = None
+        self._job_id: str | None = None
+        self._done: object = None  # the index as it was when all of it had vectors
+        self._seen: object = None  # as it was when the running job began
+        self._total = self._left = 0
+        self._is_unavailable = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._queries: OrderedDict[str, Sequence[float]] = OrderedDict()
+
+    # ---- life -------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._answers = Answers(self._context.scheduler)
+        self._configure()
+
+    async def close(self) -> None:
+        self._stop("the server ends")
+        if self._answers is not None:
+            self._answers.close()
+            self._answers = None
+
+    def settings_changed(self, previous: Settings) -> None:
+        if self._answers is not None and self._context.settings.embeddings != previous.embeddings:
+            self._stop("the settings changed")
+            self._configure()
+
+    def folders_changed(self) -> None:
+        self.index_changed()
+
+    async def clear_cache(self) -> None:
+        kit = self._kit
+        if kit is None:
+            return
+        self._stop("the vectors were cleared")
+        self._context.scheduler.run(
+            vector_store.clear,
+            kit.vectors,
+            priority=Priority.LOW,
+            name="clear the vectors",
+            kind=TaskKind.CPU_BOUND,
+            requirement=_SCANNING,
+        ).add_done_callback(lambda _: self._configure() if self._answers is not None and self._kit is None else None)
+
+    def _configure(self) -> None:
+        settings = self._context.settings.embeddings
+        if settings.url is None or not settings.url.strip():
+            self._context.degraded("meaning", None)
+            return
+        config = EndpointConfig(
+            url=settings.url.strip(),
+            model=settings.model,
+            api_key=settings.api_key,
+            dimensions=settings.dimensions,
+        )
+        try:
+            endpoint = Endpoint(config)
+        except AddressError as error:
+            self._context.degraded(
+                "meaning",
+                say("Search by meaning is off: headway.embeddings.url is no address ({problem}).", problem=str(error)),
+            )
+            return
+        identity = json.dumps([config.url, config.model, config.dimensions, settings.passage_prefix])
+        name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:20]
+        path = self._context.cache_dir / "vectors" / f"{name}.sqlite"
+        self._kit = Kit(
+            settings=settings,
+            config=config,
+            endpoint=endpoint,
+            vectors=VectorsSpec(path=str(path), model=identity),
+            pace=Pace(settings.max_concurrency),
+        )
+        self._arm(0.0)
+
+    def _stop(self, reason: str) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._kit is not None:
+            self._kit.endpoint.close()
+        self._kit = None
+        self._queries.clear()
+        self._done = None
+        self._total = self._left = 0
+        self._is_unavailable = False
+        if self._job_id is not None:
+            self._context.scheduler.cancel(self._job_id, reason)
+
+    # ---- vectors of what is indexed ---------------------------------------------------------------------------------
+
+    def index_changed(self) -> None:
+        """Something is new in the index; called often, returns at once."""
+        if self._kit is None or self._timer is not None or self._job_id is not None:
+            return
+        if self._indexing.state == "complete" and self._indexing.stamps != self._done:
+            self._arm(self._rests_s)
+
+    def _arm(self, after_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(after_s, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        self._is_unavailable = False
+        kit, answers = self._kit, self._answers
+        if kit is None or answers is None or self._job_id is not None or self._indexing.state != "complete":
+            return  # Whatever is missing, its coming leads here again.
+        self._seen = self._indexing.stamps
+        specs = [(name, spec) for name, spec in self._indexing.specs]
+        job_id = f"embed-{uuid.uuid4().hex}"
+
+        def counted(files: int) -> None:
+            self._context.scheduler.expect(job_id, files)
+
+        run = Embedding(kit, answers, specs, counted)
+        self._run, self._job_id = run, job_id
+        names = ", ".join(name for name, _ in specs)
+        job = Job(
+            job_id=job_id,
+            type="index",
+            title=say("Make {folders} searchable by meaning", folders=names),
+            tasks=run.tasks(),
+            priority=Priority.BATCH,
+            window=_WINDOW,
+            visible=self._done is None,
+        )
+        handle = self._context.scheduler.submit(job)
+        handle.add_done_callback(lambda outcome: self._ended(kit, run, outcome))
+
+    def _ended(self, kit: Kit, run: Embedding, outcome: JobOutcome) -> None:
+        self._job_id = self._run = None
+        self._take(kit, run, outcome)
+        self._on_change()
+
+    def _take(self, kit: Kit, run: Embedding, outcome: JobOutcome) -> None:
+        if kit is not self._kit:
+            if self._kit is not None:
+                self._arm(0.0)  # Other settings came while it ran.
+            return
+        self._total, self._left = run.total, run.left
+        if run.setback is not None:
+            self._is_unavailable = True
+            wait_s = kit.pace.wait_s(asyncio.get_running_loop().time())
+            self._arm(wait_s if run.setback.kind != "refused" and wait_s else _AGAIN_AFTER_S)
+            self._context.degraded("meaning", self._told(kit, run.setback))
+        elif run.trouble is not None:
+            _log.warning("vectors cannot be kept for the moment: %s", run.trouble)
+            self._is_unavailable = True
+            self._arm(_AGAIN_AFTER_S / 10)
+        elif outcome.state is JobState.FAILED:
+            _log.error("vectors could not be made: %s", outcome.error.message if outcome.error else "the job failed")
+            self._is_unavailable = True
+            self._arm(_AGAIN_AFTER_S)
+        else:
+            if outcome.state is JobState.COMPLETED:
+                self._context.degraded("meaning", None)
+            # One that a person has cancelled goes on with the next change.
+            self._done = self._seen
+            self.index_changed()
+
+    @staticmethod
+    def _told(kit: Kit, setback: Setback) -> str:
+        return say(
+            "Search by meaning waits for {server} ({reason}); names and words are searched as ever. Look at the "
+            "endpoint and at the settings headway.embeddings; it is asked again by itself.",
+            server=kit.endpoint.server,
+            reason=setback.reason,
+        )
+
+    # ---- what is asked ----------------------------------------------------------------------------------------------
+
+    @property
+    def standing(self) -> Standing:
+        """How it stands."""
+        if self._kit is None:
+            return OFF
+        total, left = (self._run.total, self._run.left) if self._run is not None else (self._total, self._left)
+        coverage = (total - left) / total if total else 0.0
+        if self._is_unavailable:
+            return Standing(state="unavailable", coverage=coverage)
+        if self._job_id is None and self._done is not None and self._done == self._indexing.stamps:
+            return Standing(state="complete", coverage=coverage if left else 1.0)
+        return Standing(state="building", coverage=min(coverage, 0.999))
+
+    def begin(self, text: str) -> Question | None:
+        """Ask for a query's vector; None where there is nothing to compare it with or nobody to ask."""
+        kit = self._kit
+        if kit is None or self._is_unavailable:
+            return None
+        if text in self._queries:
+            self._queries.move_to_end(text)
+            return Question(self, text, self._queries[text], None)
+        limit_s = kit.settings.query_timeout_ms / 1000
+        handle = self._context.scheduler.run(
+            kit.endpoint.ask,
+            request_body(kit.config, [kit.settings.query_prefix + text]),
+            limit_s,
+            priority=Priority.HIGH,
+            name=f"what {text[:40]!r} means",
+            kind=TaskKind.COROUTINE,
+            requirement=_ASKING,
+            timeout=TimeoutPolicy(hard_s=limit_s + 0.1),
+        )
+        kit.pace.queries += 1
+        handle.add_done_callback(lambda _: self._query_ended(kit))
+        return Question(self, text, None, handle)
+
+    def _query_ended(self, kit: Kit) -> None:
+        kit.pace.queries -= 1
+        if self._run is not None:
+            self._run.wake()
+
+    async def take_vector(self, text: str, handle: JobHandle) -> Sequence[float] | None:
+        """Wait for the vector of a query; None: there is none, and the log says why."""
+        try:
+            answer: Answer | Setback = await value_of(handle)
+            if isinstance(answer, Setback):
+                _log.info("a query has no vector: %s", answer.reason)
+                return None
+            (vector,) = vectors_of(answer.body, 1)
+        except (RequestFailedError, RequestCancelledError, RequestSupersededError, EndpointAnswerError) as error:
+            _log.info("a query has no vector: %s", error)
+            return None
+        self._queries[text] = vector
+        while len(self._queries) > _MOST_QUERIES:
+            self._queries.popitem(last=False)
+        return vector
+
+    async def near(self, vector: Sequence[float], limit: int, scope: Scope, kinds: frozenset[int]) -> Sequence[Near]:
+        """Return what is near a vector, best first; nothing where that could not be found out in time."""
+        kit = self._kit
+        if kit is None:
+            return ()
+        handle = self._context.scheduler.run(
+            nearest,
+            *([spec for _, spec in self._indexing.specs], kit.vectors, vector, limit, scope, kinds),
+            priority=Priority.HIGH,
+            name="look for what is near",
+            kind=TaskKind.CPU_BOUND,
+            requirement=_SCANNING,
+            timeout=TimeoutPolicy(hard_s=_SCAN_LIMIT_S),
+            affinity="nearest",
+        )
+        try:
+            found: Sequence[Near] = await value_of(handle)
+        except (RequestFailedError, RequestCancelledError, RequestSupersededError) as error:
+            _log.info("vectors could not be searched: %s", error)
+            return ()
+        return found
