@@ -7,6 +7,7 @@ names is off: it looks through every module for each key.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,7 @@ def launch(
     cwd: Path,
     env: Mapping[str, str],
     python: str | None,
+    modules_in: Sequence[Path] = (),
     encoding: Encoding = "utf-16",
     markup: Markup = ALL_MARKDOWN,
     parallelism: int | None = None,
@@ -181,13 +183,17 @@ def launch(
 
     Args:
         python: The prefix of the environment whose packages it reads.
+        modules_in: Folders whose modules can be imported, instead of the roots.
         markup: What it may answer in; its answers are passed on as they are.
         parallelism: The most threads that it computes with; None means as many as there are cores.
     """
     # Much Python has no annotations: what such a function returns is inferred from its body.
     configuration: dict[str, Any] = {"analysis": {"return-type-inference": "always"}}
-    if python is not None:
-        configuration["environment"] = {"python": python}
+    environment: dict[str, Any] = {} if python is None else {"python": python}
+    if modules_in:
+        environment["root"] = [os.fspath(folder) for folder in modules_in]
+    if environment:
+        configuration["environment"] = environment
     options: dict[str, Any] = {
         "completions": {"autoImport": False},
         "diagnosticMode": "off",

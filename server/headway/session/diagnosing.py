@@ -30,6 +30,7 @@ from headway.scheduler.executors.children import clean_environment
 from headway.scheduler.model import Job, JobOutcome, Priority, Requirement, Task, TaskKind, TaskState, TimeoutPolicy
 from headway.session.arguments import Arguments
 from headway.session.jobs import value_of
+from headway.session.lone_files import working_directory
 from headway.session.ports import Room, SessionContext, Submission
 from headway.settings import Settings
 from headway.wording import say
@@ -97,11 +98,10 @@ class Diagnosing(Room):
             self._context.degraded("ruff", say("ruff is not installed beside Headway: there are no diagnostics."))
             return None
         folders = [folder for folder in self._context.folders if folder.path is not None]
-        first = folders[0].path if folders else None
         return ruff.launch(
             program,
             roots=tuple(folder.uri for folder in folders),
-            cwd=first if first is not None and first.is_dir() else Path(os.sep),
+            cwd=working_directory(self._context),
             env=clean_environment(),
             encoding=self._encoding,
         )

@@ -28,6 +28,7 @@ from headway.engines.mirror import Encoding
 from headway.engines.server import ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, clean_environment
 from headway.session.launchers import Launchers
+from headway.session.lone_files import folders_of_lone_files, working_directory
 from headway.session.ports import FileChange, Room, SessionContext
 from headway.settings import Settings
 from headway.wording import say
@@ -81,6 +82,7 @@ class PythonEngine(Room):
         self._looking: asyncio.TimerHandle | None = None
         self._launchers = Launchers(context, self._adapt)
         self._closed = False
+        self._lone: tuple[Path, ...] = ()  # Folders of files that were opened without one.
 
     async def start(self) -> None:
         self._keeper.begin()
@@ -104,6 +106,9 @@ class PythonEngine(Room):
     def document_opened(self, document: Document) -> None:
         self._seen.add(identity(document.uri))
         if document.language == "python":
+            if lone := set(folders_of_lone_files(self._context)) - set(self._lone):
+                self._lone = (*self._lone, *sorted(lone))
+                self._adapt()
             self._keeper.begin()
 
     def settings_changed(self, previous: Settings) -> None:
@@ -113,6 +118,7 @@ class PythonEngine(Room):
         self._adapt()
 
     def folders_changed(self) -> None:
+        self._lone = folders_of_lone_files(self._context)
         self._adapt()
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
@@ -153,15 +159,16 @@ class PythonEngine(Room):
         roots = [folder.path for folder in folders if folder.path is not None]
         prefix: str | None = None
         if settings.python.interpreter or not any(names_own_environment(root) for root in roots):
-            prefix = os.fspath(self._environment(roots).prefix)
+            prefix = os.fspath(self._environment(roots or self._lone).prefix)
         else:
             self._context.degraded("interpreter", None)
         return ty.launch(
             os.fspath(program),
             roots=tuple(folder.uri for folder in folders if folder.path is not None),
-            cwd=roots[0] if roots and roots[0].is_dir() else Path(os.sep),
+            cwd=working_directory(self._context),
             env=clean_environment(),
             python=prefix,
+            modules_in=self._lone,
             encoding=self._encoding,
             markup=self._markup,
             parallelism=parallelism,
