@@ -107,7 +107,7 @@ def test_dead_entries_do_not_pile_up() -> None:
     for item in range(10_000):
         queue.remove(queue.push(item, 2, 0.0))
     [line] = queue.lines()
-    assert len(line._row) + len(line._heap) < 200
+    assert len(line.row) + len(line.heap) < 200
 
 
 def test_what_does_not_wait_cannot_be_moved() -> None:

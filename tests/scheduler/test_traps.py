@@ -111,11 +111,11 @@ def test_peek_costs_nothing_like_a_copy() -> None:
     for item in range(10_000):
         queue.push(item, 2, 0.0)
     [line] = queue.lines()
-    row = line._row
+    row = line.row
     head = queue.peek()
     assert head is not None
     assert head.item == 0
-    assert line._row is row
+    assert line.row is row
     assert len(row) == 10_000
 
 

@@ -122,7 +122,8 @@ class Admission:
             return
         grant, run.grant = run.grant, None
         self.quota.release(grant)
-        self.slots.release(run.pool)
+        if run.pool >= 0:
+            self.slots.release(run.pool)
         self._all = self.attention = True
         if grant.best_effort:
             self.standback.background_runs -= 1
@@ -201,28 +202,6 @@ class Admission:
         due_at_s = self.credit.due_at_s() if self.standback.pressed == "cpu" else math.inf
         return min(due_at_s, self.standback.until_s) if self.standback.waits else due_at_s
 
-    def must_yield(self, record: TaskRecord, run: Run, spent: bool) -> bool:
-        """Return whether a task gives its place up at a step boundary.
-
-        Args:
-            record: It runs, and would go on.
-            run: Its last step, whose place it holds.
-            spent: It has used its quantum up, so that its equals count as more urgent.
-        """
-        priority = record.priority
-        if self.paused[priority]:
-            return True
-        if self.disciplines[priority].best_effort and self.standback.holds(record, False, None):
-            return True
-        if not self._config.preempt or not self.queue.size or self.disciplines[priority].guaranteed:
-            return False
-        own = self.disciplines[record.level].rank
-        for line in self.queue.lines():
-            rank = self.disciplines[line.level].rank
-            if (rank < own or (spent and rank == own)) and self._would_help(line, record, run.pool):
-                return True
-        return False
-
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _begin_whole(self) -> None:
@@ -247,7 +226,7 @@ class Admission:
             if discipline.best_effort and self.standback.holds(record, False, now_s):
                 break
             lack = quota.lacking(record.shape, guaranteed)
-            if lack or not slots.free(pool):
+            if lack or (pool >= 0 and not slots.free(pool)):
                 self._keep(entry, None, lack, False, now_s)
                 break
             self._take(entry, now_s)
@@ -307,6 +286,9 @@ class Admission:
 
     def _first(self, line: Line[TaskRecord], now_s: float) -> Entry[TaskRecord] | None:
         """Return who is first of a line; the doomed are taken out on the way, but never very many at once."""
+        row = line.row
+        if row and not line.heap and row[0].live and row[0].item.doom is None:  # the usual case
+            return row[0]
         left = _DOOMED_AT_ONCE
         while (entry := line.head()) is not None and entry.item.doom is not None:
             if not left:
@@ -362,7 +344,11 @@ class Admission:
     def _take(self, entry: Entry[TaskRecord], now_s: float) -> None:
         entry.item.entry = None
         self.queue.remove(entry)
-        self._count(entry.line.key[0], -1, now_s)
+        priority = entry.line.key[0]
+        if priority >= _LOW:
+            self._count(priority, -1, now_s)
+        else:
+            self.waiting[priority] -= 1
         fair = self._fair[entry.line.level]
         if fair is not None:
             fair.started(entry.tag)
@@ -383,18 +369,3 @@ class Admission:
             return False
         self.credit.update(now_s, self._may_claim())
         return self.credit.is_due
-
-    def _would_help(self, line: Line[TaskRecord], record: TaskRecord, own_pool: int) -> bool:
-        """Return whether the head of a line could use the place of a task that runs."""
-        priority: Priority = line.key[0]
-        pool: int = line.key[1]
-        entry = line.head()
-        if entry is None or self.paused[priority]:
-            return False
-        discipline = self.disciplines[priority]
-        if discipline.best_effort and self.standback.holds(entry.item, False, None):
-            return False
-        if not self.slots.free(pool):
-            return own_pool == pool
-        lack = self.quota.lacking(entry.item.shape, discipline.guaranteed)
-        return lack == 0 or lack & record.shape.uses == lack

@@ -67,7 +67,14 @@ class JobBook:
         record = JobRecord(job, job_id, job.priority, now_s)
         record.index = self._next_job
         tasks = job.tasks
-        if type(tasks) is tuple or isinstance(tasks, Sequence):  # asking for the tuple first costs next to nothing
+        if type(tasks) is tuple and len(tasks) == 1 and not tasks[0].depends_on:  # the usual case
+            task = tasks[0]
+            record.tasks = (
+                self._make_task(record, task, 0, record.priority if task.priority is None else task.priority),
+            )
+            record.total_weight = task.weight
+            record.total = record.unended = 1
+        elif isinstance(tasks, Sequence):
             self._make_tasks(record, tasks)
         elif isinstance(tasks, AsyncIterator):
             if job.window < 1:
@@ -84,12 +91,7 @@ class JobBook:
 
     def _make_tasks(self, record: JobRecord, tasks: Sequence[Task]) -> None:
         count = len(tasks)
-        if count == 1 and not tasks[0].depends_on:
-            task = tasks[0]
-            priority = record.priority if task.priority is None else task.priority
-            record.tasks = (self._make_task(record, task, 0, priority),)
-            record.total_weight = task.weight
-        elif count:
+        if count:
             order = checked_order(tasks)
             priorities = inherited(tasks, order, record.priority)
             names = record.names = {}
@@ -148,8 +150,9 @@ class JobBook:
         self._next_task = key = self._next_task + 1
         # A lazily fed job lists no tasks, so their number cannot tell them apart.
         made = TaskRecord(task, record, key, key if index is None else index, priority, shape)
-        for step in task.steps:
-            self._check_pool(task, pool_of(step.kind, priority), step.kind)
+        if task.steps:
+            for step in task.steps:
+                self._check_pool(task, pool_of(step.kind, priority), step.kind)
         if made.pool >= 0:
             self._check_pool(task, made.pool, made.kind)
         return made

@@ -14,12 +14,12 @@ from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Attempts
 from headway.scheduler.book import JobBook
 from headway.scheduler.config import OnBattery, SchedulerConfig
-from headway.scheduler.executors.base import MachineReport, Pressure, Totals
+from headway.scheduler.executors.base import MachineReport, Pressure, StepResult, Totals
 from headway.scheduler.flow import Flow
 from headway.scheduler.jobs import Jobs
-from headway.scheduler.model import ErrorKind, Failure, PausedChanged, Priority
+from headway.scheduler.model import ErrorKind, Failure, Job, PausedChanged, Priority, TaskState
 from headway.scheduler.outbox import Outbox
-from headway.scheduler.records import JobRecord, Run, TaskRecord
+from headway.scheduler.records import ENDED, JobRecord, Run, TaskRecord
 from headway.scheduler.resources import Quota, Slots
 from headway.scheduler.stimuli import (
     Closing,
@@ -100,18 +100,43 @@ class SchedulerCore:
         Raises:
             SubmissionError: jobs were refused; nothing has changed.
         """
+        if isinstance(event, StepEnded):
+            return self.step_ended(event.run_id, event.result, now_s)
         if now_s < self._now_s:
             now_s = self._now_s
         else:
             self._now_s = now_s
-        outbox = self._outbox
-        outbox.commands = []
-        if isinstance(event, StepEnded):
-            self.flow.run_ended(event.run_id, event.result, now_s)
-        elif isinstance(event, Submitted):
+        self._outbox.commands = []
+        if isinstance(event, Submitted):
             self.jobs.submit(event, now_s)
         else:
             self._take(event, now_s)
+        return self._answer(now_s)
+
+    def step_ended(self, run_id: int, result: StepResult, now_s: float) -> list[Command]:
+        """Take a `StepEnded` as `handle` does, but in parts: one comes with each task."""
+        if now_s < self._now_s:
+            now_s = self._now_s
+        else:
+            self._now_s = now_s
+        self._outbox.commands = []
+        self.flow.run_ended(run_id, result, now_s)
+        return self._answer(now_s)
+
+    def submit_one(self, job: Job, ticket: int, attempt: int, now_s: float) -> list[Command]:
+        """Take a `Submitted` of one job as `handle` does, but in parts; raises the same."""
+        if job.share_key is not None:
+            return self.handle(Submitted((job,), (ticket,), attempt), now_s)
+        if now_s < self._now_s:
+            now_s = self._now_s
+        else:
+            self._now_s = now_s
+        self._outbox.commands = []
+        self.jobs.submit_one(job, ticket, attempt, now_s)
+        return self._answer(now_s)
+
+    def _answer(self, now_s: float) -> list[Command]:
+        """Start what may start after an input; return all that is to be done."""
         if self._sweeps.works:  # be called again at once, when the loop has turned
             self.timers.soonest_s = min(self.timers.soonest_s, now_s)
         admission = self.admission
@@ -123,7 +148,7 @@ class SchedulerCore:
             self._note_claim()
         elif self._claim_at_s != math.inf:
             self._claim_at_s = math.inf
-        return outbox.commands
+        return self._outbox.commands
 
     def _take(self, event: Input, now_s: float) -> None:
         """Take what does not come with each task."""
@@ -284,7 +309,21 @@ class SchedulerCore:
             self._totals, self._reserved = totals, reserved
             self.quota.resize(totals, *reserved)
             self.admission.changed()
-            self.jobs.end_impossible(now_s)
+            self._end_impossible(now_s)
+
+    def _end_impossible(self, now_s: float) -> None:
+        """Fail what asks for more than there is since the machine lost something: nothing waits for what cannot be."""
+        for job in tuple(self.book.active.values()):
+            for task in tuple(job.listed()):
+                if task.state in ENDED or task.run is not None:
+                    continue
+                error = self.quota.impossible(task.shape, task.task.name, task.priority is Priority.CRITICAL)
+                if error is not None:
+                    self.flow.hold(task, now_s)
+                    failure = Failure(
+                        kind=ErrorKind.SERVICE_UNAVAILABLE, message=str(error), type_name=type(error).__name__
+                    )
+                    self.flow.endings.end(task, TaskState.FAILED, now_s, error=failure)
 
     def _tell_pause(self, before: str | None, now_s: float) -> None:
         if self._outbox.observed and self.pause_reason != before:

@@ -18,8 +18,9 @@ from headway.scheduler.core import SchedulerCore
 from headway.scheduler.executors.base import Executors, MachineReport, Running, StepResult, StepRun
 from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.executors.loop import clock_of
+from headway.scheduler.foreign import end_source, name_of
 from headway.scheduler.handle import JobHandle
-from headway.scheduler.model import Event, Failure, JobOutcome, Task
+from headway.scheduler.model import Event, Failure, Job, JobOutcome, Task
 from headway.scheduler.stimuli import (
     AbandonRun,
     CallFallback,
@@ -33,7 +34,6 @@ from headway.scheduler.stimuli import (
     PartialReported,
     PreemptRun,
     Resolve,
-    StepEnded,
     StopFeeding,
     Submitted,
     TasksFed,
@@ -62,7 +62,7 @@ class _Sink:
     def done(self, result: StepResult) -> None:
         engine = self._engine
         if engine.running.pop(self._run_id, None) is not None:
-            engine.handle(StepEnded(self._run_id, result))
+            engine.step_ended(self._run_id, result)
 
     def heartbeat(self) -> None:
         self._engine.handle(HeartbeatSeen(self._run_id))
@@ -128,6 +128,14 @@ class Engine:
         if self._timers.soonest_s < self._armed_at_s:
             self._set_timer()
 
+    def step_ended(self, run_id: int, result: StepResult) -> None:
+        """Tell the core that a run has ended, as `handle` does."""
+        commands = self._core.step_ended(run_id, result, self._clock())
+        if commands:
+            self._apply(commands)
+        if self._timers.soonest_s < self._armed_at_s:
+            self._set_timer()
+
     def sampled(self, report: MachineReport) -> None:
         """Tell the core how the machine is; comes about once a second, and is a sign of life."""
         self._sampled_at_s = (self._sampled_at_s[1], self._clock())
@@ -141,16 +149,16 @@ class Engine:
         """
         commands = self._core.handle(event, self._clock())
         for waiter, record in zip(waiters, self._core.jobs.submitted, strict=True):
-            waiter.attach(record)
+            waiter.record = record
         if commands:
             self._apply(commands)
         if self._timers.soonest_s < self._armed_at_s:
             self._set_timer()
 
-    def submit_one(self, event: Submitted, waiter: JobHandle) -> None:
+    def submit_one(self, job: Job, ticket: int, attempt: int, waiter: JobHandle) -> None:
         """Hand one job in, as `submit` does several; raises the same."""
-        commands = self._core.handle(event, self._clock())
-        waiter.attach(self._core.jobs.submitted[0])
+        commands = self._core.submit_one(job, ticket, attempt, self._clock())
+        waiter.record = self._core.jobs.submitted[0]
         if commands:
             self._apply(commands)
         if self._timers.soonest_s < self._armed_at_s:
@@ -174,7 +182,7 @@ class Engine:
                 subscriber(event)
             # A subscriber is foreign code; one that breaks must not keep others from hearing, nor stop the work.
             except Exception:
-                _log.exception("subscriber %s failed at %s", _name_of(subscriber), type(event).__name__)
+                _log.exception("subscriber %s failed at %s", name_of(subscriber), type(event).__name__)
 
     async def close(self) -> None:
         """End the timer and the sources. The core must have been told `Closing`, and executors be closed, before."""
@@ -249,7 +257,7 @@ class Engine:
         except Exception as error:
             _log.exception("%s could not be started", run.name)
             now_s = self._loop.time()
-            self.handle(StepEnded(run_id, StepResult(error=failure_of(error), started_at_s=now_s)))
+            self.step_ended(run_id, StepResult(error=failure_of(error), started_at_s=now_s))
 
     def _resolve(self, command: Resolve) -> None:
         if self._sources:
@@ -276,7 +284,7 @@ class Engine:
             callback(outcome)
         # As with subscribers: foreign code, and the job has ended whatever it does.
         except Exception:
-            _log.exception("callback %s failed at the end of job %s", _name_of(callback), outcome.job_id)
+            _log.exception("callback %s failed at the end of job %s", name_of(callback), outcome.job_id)
 
     def call(self, call: Callable[[], T], what: str) -> T | None:
         """Call foreign code that makes something; None where it fails, which is logged as the failure of `what`."""
@@ -340,7 +348,7 @@ class Engine:
         close = getattr(source, "aclose", None)
         if feeder is None and close is None:
             return
-        closing = self._loop.create_task(_end_source(feeder, close), name=f"end the source of {job_id}")
+        closing = self._loop.create_task(end_source(feeder, close), name=f"end the source of {job_id}")
         self._feeders[f"{job_id} closing"] = closing
         closing.add_done_callback(lambda _: self._feeders.pop(f"{job_id} closing", None))
 
@@ -376,21 +384,3 @@ class Engine:
         self._armed_at_s = math.inf
         self.handle(TimePassed(stood_still_s))
         self._set_timer()
-
-
-async def _end_source(feeder: asyncio.Task[None] | None, close: Callable[[], Any] | None) -> None:
-    """Let a feeder end, then the generator that it read from; what they raise is of no use any more, but is said."""
-    if feeder is not None:
-        feeder.cancel()
-        await asyncio.wait((feeder,))
-    if close is None:
-        return
-    try:
-        await close()
-    # The generator's clean-up is user code, and nobody waits for it.
-    except Exception:
-        _log.exception("the source of a job failed while it was closed")
-
-
-def _name_of(call: Callable[..., Any]) -> str:
-    return getattr(call, "__qualname__", repr(call))

@@ -21,10 +21,12 @@ from headway.scheduler.resources import Grant
 from headway.scheduler.retry import ON_REQUEST, RETRYABLE
 from headway.scheduler.stimuli import PreemptRun
 from headway.scheduler.timeouts import Timers
+from headway.scheduler.yielding import must_yield
 
 _PENDING: Final = TaskState.PENDING
 _READY: Final = TaskState.READY
 _RUNNING: Final = TaskState.RUNNING
+_COMPLETED: Final = TaskState.COMPLETED
 _HIGH: Final = Priority.HIGH
 _STEP_COMPLETED: Final = StepState.COMPLETED
 _JOB_PENDING: Final = JobState.PENDING
@@ -245,7 +247,10 @@ class Flow:
             self._admission.release(run, result.ran_s)
             if record.priority is _HIGH:
                 self.overload.ran(record.ran_s)
-            self.endings.complete(record, result.value, now_s)
+            if record.task.retry.dependency is None:
+                self.endings.end(record, _COMPLETED, now_s, value=result.value)
+            else:
+                self.endings.complete(record, result.value, now_s)
             return
         record.value = result.value
         if record.values is None:
@@ -299,7 +304,9 @@ class Flow:
         self.ready(record, now_s)
 
     def _keeps_place(self, record: TaskRecord, run: Run, spent: bool) -> bool:
-        return record.job.state is not _JOB_PAUSED and not self._admission.must_yield(record, run, spent)
+        return record.job.state is not _JOB_PAUSED and not must_yield(
+            self._admission, record, run, spent, preempt=self._config.preempt
+        )
 
     def _spend_quantum(self, record: TaskRecord, now_s: float) -> bool:
         """Sink a task that keeps using its quantum up; return whether it just did."""

@@ -22,9 +22,9 @@ class JobHandle:
     Cancelling whoever awaits does not cancel the job; `cancel` does, unless others share the job.
     """
 
-    __slots__ = ("_callbacks", "_engine", "_futures", "_outcome", "_record", "_ticket")
+    __slots__ = ("_callbacks", "_engine", "_futures", "_outcome", "_ticket", "record")
 
-    _record: JobRecord
+    record: JobRecord  # set by the engine: which job this is a handle of
 
     def __init__(self, engine: Engine, ticket: int) -> None:
         self._engine = engine
@@ -35,14 +35,14 @@ class JobHandle:
 
     @property
     def job_id(self) -> str:
-        return self._record.job_id
+        return self.record.job_id
 
     def done(self) -> bool:
         return self._outcome is not None
 
     def view(self, limit: int = 200) -> JobView:
         """Return the job as it stands, with at most `limit` of its tasks."""
-        return job_view(self._record, limit, self._engine.now_s())
+        return job_view(self.record, limit, self._engine.now_s())
 
     def cancel(self, reason: str = "cancelled") -> bool:
         """Give the job up. Shared work goes on for the others; the last one's cancel ends it. False: it had ended."""
@@ -102,7 +102,7 @@ class JobHandle:
         if len(outcome.results) > 1:
             raise ValueError(f"job {self.job_id!r} has {len(outcome.results)} tasks; ask its outcome for their results")
         if outcome.error is not None:
-            raise _error(self._record.job.title, outcome.error)
+            raise _error(self.record.job.title, outcome.error)
         for name, result in outcome.results.items():
             if result.error is not None and not (result.fallback or result.partial):
                 raise _error(name, result.error)
@@ -110,10 +110,6 @@ class JobHandle:
         raise ValueError(f"job {self.job_id!r} has no task")
 
     # ---- from the engine --------------------------------------------------------------------------------------------
-
-    def attach(self, record: JobRecord) -> None:
-        """Note which job this is a handle of."""
-        self._record = record
 
     def resolve(self, outcome: JobOutcome) -> None:
         """Take the end of the job, as it is for this caller."""

@@ -77,14 +77,7 @@ class Jobs:
         book = self.book
         jobs, tickets = event.jobs, event.tickets
         if len(jobs) == 1 and jobs[0].share_key is None:
-            record = book.make(jobs[0], now_s)
-            record.attempt = event.attempt
-            self._check_room(record.unended)
-            if jobs[0].supersede_key is not None:
-                self._supersede(jobs[0], None, now_s)
-            self.submitted = [record]
-            book.enter(record, tickets[0])
-            self._enter(record, now_s)
+            self.submit_one(jobs[0], tickets[0], event.attempt, now_s)
             return
         made: list[JobRecord | None] = []
         new_tasks = 0
@@ -119,6 +112,19 @@ class Jobs:
                 book.enter(entered, ticket)
                 self._enter(entered, now_s)
 
+    def submit_one(self, job: Job, ticket: int, attempt: int, now_s: float) -> None:
+        """Enter one job that joins no other; raises as `submit`."""
+        if self._closed:
+            raise SchedulerClosedError
+        record = self.book.make(job, now_s)
+        record.attempt = attempt
+        self._check_room(record.unended)
+        if job.supersede_key is not None:
+            self._supersede(job, None, now_s)
+        self.submitted = [record]
+        self.book.enter(record, ticket)
+        self._enter(record, now_s)
+
     def _check_room(self, new_tasks: int) -> None:
         queued = sum(self.flow.queued)
         if queued + new_tasks > self._config.queue_capacity:
@@ -127,19 +133,23 @@ class Jobs:
     def _enter(self, record: JobRecord, now_s: float) -> None:
         if self._outbox.observed and record.job.visible:
             self._outbox.job_changed(record, None, now_s)
-        flow = self.flow
-        for task in record.tasks:
+        flow, tasks, works = self.flow, record.tasks, self.sweeps.works
+        if len(tasks) == 1 and not works:  # the usual case
+            flow.queued[tasks[0].priority] += 1
+            flow.ready(tasks[0], now_s)
+            return
+        for task in tasks:
             flow.add(task)
         # Tasks that start here may end others of the job only later: starting is a command, its result another input.
-        if len(record.tasks) > AT_ONCE:
-            for task in record.tasks:
+        if len(tasks) > AT_ONCE:
+            for task in tasks:
                 if not task.missing:
                     task.order = flow.new_order()
         # Who comes after a large job of its own priority that still comes in waits for his turn to do so.
-        self.sweeps.over(record.tasks, flow.first_ready, now_s, line=record.priority)
+        self.sweeps.over(tasks, flow.first_ready, now_s, line=record.priority)
         if not record.exhausted:
             self._feed(record)
-        elif not record.tasks:
+        elif not tasks:
             self._finish(record, now_s)
 
     def _supersede(self, job: Job, joined: JobRecord | None, now_s: float) -> None:
@@ -292,7 +302,11 @@ class Jobs:
         self._set_state(job, state, now_s)
         results = job.results
         if results is None:
-            results = {task.task.name: task.outcome for task in job.tasks if task.outcome is not None}
+            tasks = job.tasks
+            if len(tasks) == 1 and (outcome := tasks[0].outcome) is not None:
+                results = {tasks[0].task.name: outcome}
+            else:
+                results = {task.task.name: task.outcome for task in tasks if task.outcome is not None}
         tickets = self.book.leave(job)
         self._outbox.commands.append(Resolve(tickets, JobOutcome(job.job_id, state, results, error)))
 
@@ -378,20 +392,6 @@ class Jobs:
         for task in tuple(record.listed()):
             self.flow.unhold(task, now_s)
         self._feed(record)
-
-    def end_impossible(self, now_s: float) -> None:
-        """Fail what asks for more than there is since the machine lost something: nothing waits for what cannot be."""
-        for job in tuple(self.book.active.values()):
-            for task in tuple(job.listed()):
-                if task.state in ENDED or task.run is not None:
-                    continue
-                error = self._quota.impossible(task.shape, task.task.name, task.priority is Priority.CRITICAL)
-                if error is not None:
-                    self.flow.hold(task, now_s)
-                    failure = Failure(
-                        kind=ErrorKind.SERVICE_UNAVAILABLE, message=str(error), type_name=type(error).__name__
-                    )
-                    self.flow.endings.end(task, TaskState.FAILED, now_s, error=failure)
 
     def _set_state(self, job: JobRecord, state: JobState, now_s: float) -> None:
         previous, job.state = job.state, state

@@ -49,21 +49,21 @@ class Line(Generic[T]):
     Almost all come in their order and leave at the head: these wait in a plain row, the others in a heap beside it.
     """
 
-    __slots__ = ("_added", "_heap", "_row", "key", "level", "live", "newest_s")
+    __slots__ = ("_added", "heap", "key", "level", "live", "newest_s", "row")
 
     def __init__(self, level: int, key: Hashable) -> None:
         self.level = level
         self.key: Any = key
         self.live = 0
         self.newest_s = 0.0  # since when the one waits that was added last
-        self._row: deque[Entry[T]] = deque()
+        self.row: deque[Entry[T]] = deque()
         # An item that left and came back has its order twice, once dead; the count of additions keeps a comparison
         # from ever reaching the entries.
-        self._heap: list[tuple[float, int, int, Entry[T]]] = []
+        self.heap: list[tuple[float, int, int, Entry[T]]] = []
         self._added = 0
 
     def head(self) -> Entry[T] | None:
-        row, heap = self._row, self._heap
+        row, heap = self.row, self.heap
         if not heap and row and row[0].live:
             return row[0]
         while row and not row[0].live:
@@ -80,31 +80,28 @@ class Line(Generic[T]):
         return entry
 
     def add(self, entry: Entry[T]) -> None:
-        row = self._row
+        row = self.row
         if not row or (row[-1].order <= entry.order and row[-1].tag <= entry.tag):
             row.append(entry)
         else:
             self._added += 1
-            heapq.heappush(self._heap, (entry.tag, entry.order, self._added, entry))
+            heapq.heappush(self.heap, (entry.tag, entry.order, self._added, entry))
         self.live += 1
         self.newest_s = entry.since_s
 
     def drop(self, entry: Entry[T]) -> None:
         entry.live = False
         self.live -= 1
-        row = self._row
-        if row and row[0] is entry:
-            row.popleft()
-            return
-        kept = len(row) + len(self._heap)
+        row = self.row
+        kept = len(row) + len(self.heap)
         if kept > 64 and self.live * 2 < kept:
-            self._row = deque(found for found in row if found.live)
-            self._heap = [found for found in self._heap if found[3].live]
-            heapq.heapify(self._heap)
+            self.row = deque(found for found in row if found.live)
+            self.heap = [found for found in self.heap if found[3].live]
+            heapq.heapify(self.heap)
 
     def __iter__(self) -> Iterator[Entry[T]]:
-        out_of_order = (found[3] for found in sorted(self._heap, key=lambda found: found[:3]))
-        both = heapq.merge(self._row, out_of_order, key=lambda found: (found.tag, found.order))
+        out_of_order = (found[3] for found in sorted(self.heap, key=lambda found: found[:3]))
+        both = heapq.merge(self.row, out_of_order, key=lambda found: (found.tag, found.order))
         return (found for found in both if found.live)
 
 
@@ -176,7 +173,13 @@ class LevelQueue(Generic[T]):
         if not entry.live:
             return False
         line = entry.line
-        line.drop(entry)
+        row = line.row
+        if row and row[0] is entry:  # the usual case
+            row.popleft()
+            entry.live = False
+            line.live -= 1
+        else:
+            line.drop(entry)
         self._waiting[line.level] -= 1
         self.size -= 1
         if not line.live:

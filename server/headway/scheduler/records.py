@@ -38,6 +38,7 @@ _JOB_PENDING: Final = JobState.PENDING
 _TASK_PENDING: Final = TaskState.PENDING
 _PROCESS: Final = StepKind.PROCESS
 _THREAD: Final = StepKind.THREAD
+_ASYNC: Final = StepKind.ASYNC
 _HARD: Final = Limit.HARD
 _NEVER: Final = -math.inf
 _ALWAYS: Final = math.inf
@@ -226,7 +227,7 @@ class TaskRecord:
         self.level: int = priority  # as the feedback queue has it: order goes by it
         self.shape = shape
         self.kind = task.steps[0].kind if runs and task.steps else KIND_OF_CALL[task.kind]
-        self.pool = pool_of(self.kind, priority)
+        self.pool = -1 if self.kind is _ASYNC else pool_of(self.kind, priority)
         self.order: int | None = None
         self.ready_at_s = 0.0
         self.waited_s = 0.0

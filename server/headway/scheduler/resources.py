@@ -200,7 +200,8 @@ class Quota:
             if cores and self._total_cores - self.used_cores < min(cores, self._least_critical):
                 lack = CPU
         elif cores:
-            cores = min(cores, self._room_cores)
+            if cores > self._room_cores:
+                cores = self._room_cores
             if self._ordinary_cores + cores > self._room_cores or self.used_cores + cores > self._total_cores:
                 lack = CPU
         memory = shape.memory
@@ -209,7 +210,7 @@ class Quota:
             or (not critical and self._ordinary_memory + memory > self._room_memory)
         ):
             lack |= MEMORY
-        if shape.gpus or shape.gpu_memory:
+        if shape.uses & GPUS:
             lack |= self._lacking_gpu(shape)
         return lack
 
@@ -220,13 +221,14 @@ class Quota:
         if critical:
             cores = min(cores, self._total_cores - self.used_cores)
         else:
-            cores = min(cores, self._room_cores)
+            if cores > self._room_cores:
+                cores = self._room_cores
             self._ordinary_cores += cores
             self._ordinary_memory += memory
         self.used_cores += cores
         self.used_memory += memory
         grant = Grant(cores, memory, critical)
-        if shape.gpus or shape.gpu_memory:
+        if shape.uses & GPUS:
             self._place(shape, grant)
         return grant
 

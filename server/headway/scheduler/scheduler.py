@@ -269,7 +269,7 @@ class Scheduler:
         engine = self._engine
         handle = engine.waiters[ticket] = JobHandle(engine, ticket)
         try:
-            engine.submit_one(Submitted((job,), (ticket,), attempt), handle)
+            engine.submit_one(job, ticket, attempt, handle)
         except BaseException:
             engine.waiters.pop(ticket, None)
             raise
