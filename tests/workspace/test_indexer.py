@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,10 @@ from headway.workspace.index import SymbolKind
 from headway.workspace.indexer import Indexed
 from headway.workspace.listing import ListingOptions
 from headway.workspace.opened import FolderSpec
+from headway.workspace.packs import Pack
 from headway.workspace.planning import Plan, plan
 from headway.workspace.segments import Segment
+from headway.workspace.store import Store
 from headway.workspace.symbols import IndexView, SymbolTable
 
 
@@ -247,3 +251,75 @@ def test_a_cleared_index_is_empty_and_usable(folder: Folder) -> None:
     assert folder.names() == set()
     assert folder.update().file_count == 1
     assert folder.names() == {"d_a"}
+
+
+def loaded(folder: Folder, max_symbols: int) -> list[bytes]:
+    """All that is stored, as a start loads it: packed symbols, part by part."""
+    parts, after = [], 0
+    while (part := indexer.load(folder.spec, after, max_symbols)).segment is not None:
+        parts.append(part.segment)
+        after = part.last_file_id
+    assert part.trouble is None
+    return parts
+
+
+def shown(parts: list[bytes]) -> set[str]:
+    table = SymbolTable("/w")
+    for part in parts:
+        table.adopt(Segment.unpack(part))
+    return functions(table)
+
+
+def kept(folder: Folder) -> list[tuple[int, int]]:
+    with sqlite3.connect(folder.spec.database) as db:
+        return db.execute("SELECT after, last FROM packs ORDER BY after").fetchall()
+
+
+def test_packed_symbols_are_kept_until_a_file_of_theirs_changes(folder: Folder) -> None:
+    folder.define(*(f"d_{letter}" for letter in "abcdef"))
+    folder.update()
+    first = loaded(folder, 4)  # two symbols a file, the file itself one of them
+    before = kept(folder)
+    assert len(first) == len(before) == 3
+    assert loaded(folder, 4) == first
+    assert kept(folder) == before
+    folder.write("d_a.py", "def d_changed():\n    pass\n")
+    folder.update()
+    assert len(kept(folder)) == 2
+    assert shown(loaded(folder, 4)) == {"d_changed", *(f"d_{letter}" for letter in "bcdef")}
+    assert len(kept(folder)) == 3
+    (folder.root / "d_b.py").unlink()
+    folder.define("d_new")
+    folder.update()
+    assert shown(loaded(folder, 4)) == {"d_changed", "d_new", *(f"d_{letter}" for letter in "cdef")}
+    assert loaded(folder, 4) == loaded(folder, 4)
+
+
+def test_small_packs_become_one_when_others_follow(folder: Folder) -> None:
+    for letter in "abc":
+        folder.define(f"d_{letter}")
+        folder.update()
+        assert len(loaded(folder, 1_000)) == 1
+    assert len(kept(folder)) == 1
+    assert shown(loaded(folder, 1_000)) == {"d_a", "d_b", "d_c"}
+
+
+def test_what_changes_while_it_is_packed_is_not_kept(folder: Folder) -> None:
+    folder.define("d_a")
+    folder.update()
+    with Store(folder.spec.database) as store:
+        stamp = store.stamp
+        folder.write("d_a.py", "def d_other():\n    pass\n")
+        folder.update()
+        store.keep_pack(0, Pack(99, 1, b"old"), stamp)
+        assert store.pack_after(0, 10) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"no zlib", zlib.compress(b""), zlib.compress(b"\xff" * 40)])
+def test_a_kept_pack_that_cannot_be_read_is_damage(folder: Folder, content: bytes) -> None:
+    folder.define("d_a")
+    folder.update()
+    loaded(folder, 10)
+    with sqlite3.connect(folder.spec.database) as db:
+        db.execute("UPDATE packs SET content = ?", (content,))
+    assert indexer.load(folder.spec, 0, 10).trouble == "damaged"

@@ -7,15 +7,17 @@ what was stored is recognised by its content.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headway.workspace import placing
-from headway.workspace.database import StoreError
+from headway.workspace.database import StoreBusyError, StoreError, StoreUnusableError
 from headway.workspace.files import FileText, ReadOptions, Skipped, digest, read_file, what_is
 from headway.workspace.index import FileIndex, index_text, language_of
 from headway.workspace.opened import FolderSpec, Trouble, close_stores, open_store, trouble_of
+from headway.workspace.packs import Pack
 from headway.workspace.segments import IndexedFile, Segment
 from headway.workspace.store import FileRecord, StoredFile, StoreStats
 
@@ -216,15 +218,27 @@ def clear(spec: FolderSpec) -> Trouble | None:
 
 
 def load(spec: FolderSpec, after_file_id: int, max_symbols: int) -> Loaded:
-    """Return the next part of what is stored; `segment` None behind the last one."""
+    """Return the next part of what is stored; `segment` None behind the last one.
+
+    It is kept as it is, so that the next start has only to read it.
+    """
     try:
-        files = open_store(spec).load_after(after_file_id, max_symbols)
+        store = open_store(spec)
+        kept = store.pack_after(after_file_id, max_symbols)
+        if kept is not None:
+            return Loaded(segment=kept.content, last_file_id=kept.last_file_id)
+        stamp = store.stamp
+        files = store.load_after(after_file_id, max_symbols)
+        if not files:
+            return Loaded(last_file_id=after_file_id)
+        segment = Segment(files)
+        made = Pack(files[-1].file_id, len(segment), segment.pack())
+        with contextlib.suppress(StoreBusyError, StoreUnusableError):  # It is a matter of speed alone.
+            store.keep_pack(after_file_id, made, stamp)
     except StoreError as error:
         trouble, reason = trouble_of(error)
         return Loaded(trouble=trouble, reason=reason)
-    if not files:
-        return Loaded(last_file_id=after_file_id)
-    return Loaded(segment=Segment(files).pack(), last_file_id=files[-1].file_id)
+    return Loaded(segment=made.content, last_file_id=made.last_file_id)
 
 
 def pack(spec: FolderSpec, file_ids: Sequence[int]) -> Loaded:

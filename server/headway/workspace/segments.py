@@ -7,7 +7,7 @@ store's numbers, which are never used twice.
 
 from __future__ import annotations
 
-import pickle
+import json
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +25,7 @@ from headway.workspace.name_sets import (
     sort_keys,
     with_pairs,
 )
+from headway.workspace.packs import joined, parted
 from headway.workspace.text import Position, Range
 from headway.workspace.words import split_identifier
 
@@ -33,9 +34,14 @@ _PLACES = 6  # line, column, end line, end column, line and column of the name
 _FEW = 80
 # From so many names on, sets of names by pairs of letters are worth their room: fewer are read through at once.
 _PAIRS_FROM_NAMES = 2_000
-# A change of the layout makes blobs of older stores unreadable: raise `index.INDEX_VERSION` together with it.
-_FORMAT = 1
-
+# What a segment consists of, as it travels. A change of this, or of what one of them holds, makes what older stores
+# keep unreadable: raise `versions.SCHEMA_VERSION` together with it.
+_ARRAYS = {
+    **dict.fromkeys(("file_ids", "stamps", "_keys"), "Q"),
+    **dict.fromkeys(("_first_of", "_name_starts", "container_of", "_file_of", "_places"), "I"),
+}
+_BYTES = ("_names", "_lengths", "kind_of")
+_SETS = ("_letters", "_starts_hump", "_pairs")
 
 Fits: TypeAlias = Callable[[bytes, int, int], object]  # a pattern's `search` or `match`
 
@@ -137,21 +143,49 @@ class Segment:
     # ---- travelling ----
 
     def pack(self) -> bytes:
-        """Return the segment as one block of bytes."""
-        fields = [getattr(self, name) for name in self.__slots__]
-        fields[self.__slots__.index("paths")] = "\0".join(self.paths)
-        fields[self.__slots__.index("_containers")] = "\0".join(self._containers)
-        return pickle.dumps((_FORMAT, fields), protocol=5)
+        """Return the segment as one block of bytes, which comes through pipes and lies in databases."""
+        folded = b"" if self._folded is None or self._folded is self._names else self._folded
+        has_folded = b"" if self._folded is None else b"1"
+        texts = ("\0".join(self.paths), "\0".join(self._containers), json.dumps(list(self._wide.items())))
+        size = (self.name_count + 7) // 8
+        return joined(
+            (
+                *(getattr(self, name).tobytes() for name in _ARRAYS),
+                *(getattr(self, name) for name in _BYTES),
+                *(has_folded, folded),
+                *(text.encode("utf-8", "surrogatepass") for text in texts),
+                *(b"".join(bits.to_bytes(size, "little") for bits in getattr(self, name)) for name in _SETS),
+            )
+        )
 
     @classmethod
     def unpack(cls, packed: bytes) -> Segment:
-        """Return the segment that our own `pack` made in another process; never give it foreign bytes."""
-        _, fields = pickle.loads(packed)  # Comes through our own pipe from our own worker.
+        """Return the segment that `pack` made.
+
+        Raises:
+            ValueError: it did not make that.
+        """
+        parts = iter(parted(packed))
         segment = cls.__new__(cls)
-        for name, value in zip(cls.__slots__, fields, strict=True):
-            setattr(segment, name, value)
-        segment.paths = fields[cls.__slots__.index("paths")].split("\0") if len(segment.file_ids) else []
-        segment._containers = fields[cls.__slots__.index("_containers")].split("\0")
+        for name, kind in _ARRAYS.items():
+            numbers = array(kind)
+            numbers.frombytes(next(parts))
+            setattr(segment, name, numbers)
+        for name in _BYTES:
+            setattr(segment, name, next(parts))
+        has_folded, folded = next(parts), next(parts)
+        segment._folded = (folded or segment._names) if has_folded else None
+        paths, containers, wide = (next(parts).decode("utf-8", "surrogatepass") for _ in range(3))
+        segment.paths = paths.split("\0") if len(segment.file_ids) else []
+        segment._containers = containers.split("\0")
+        segment._wide = {row: tuple(columns) for row, columns in json.loads(wide)}
+        size = (segment.name_count + 7) // 8
+        for name in _SETS:
+            bits = next(parts)
+            starts = range(0, len(bits), size) if size else range(0)
+            setattr(segment, name, [int.from_bytes(bits[at : at + size], "little") for at in starts])
+        if not size:
+            segment._letters = segment._starts_hump = [0] * len(LETTER_INDEX)
         return segment
 
     @property

@@ -13,15 +13,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, translated
-from headway.workspace.index import GRAMMARS, INDEX_VERSION, Chunk, Definition
+from headway.workspace.index import Chunk, Definition
 from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
+from headway.workspace.packs import PACKS_SCHEMA, Pack, drop_pack, keep_pack, pack_after
 from headway.workspace.segments import IndexedFile
-
-SCHEMA_VERSION: Final = 3
+from headway.workspace.versions import fingerprint
 
 _ORDINAL_BITS: Final = 20  # a full-text row's id is the file's id and the definition's number in it
 # How much a word counts by where it stands: name, context (containers and path), docstring, body.
@@ -93,18 +92,6 @@ class StoreStats:
     skipped: dict[str, int]
 
 
-@cache
-def fingerprint() -> str:
-    """Return what the content of a database depends on besides the files: schema, extraction, grammars."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    grammars = []
-    for name in GRAMMARS:
-        with contextlib.suppress(PackageNotFoundError):
-            grammars.append(f"{name} {version(f'tree-sitter-{name}')}")
-    return f"schema {SCHEMA_VERSION}, index {INDEX_VERSION}, {', '.join(grammars)}"
-
-
 class Store:
     """An open database. Close it, or use it as a context."""
 
@@ -144,7 +131,7 @@ class Store:
         """
         with translated(path), created(path) as db:
             # A full-text table makes tables of its own, so the script runs in one transaction of ours.
-            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {PACKS_SCHEMA} COMMIT;")
             values = (("fingerprint", fingerprint()), ("root", root), ("stamp", "0"), ("totals", "{}"))
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)
         return cls(path)
@@ -239,6 +226,19 @@ class Store:
                     break
             rows.close()
         return found
+
+    def pack_after(self, file_id: int, max_symbols: int) -> Pack | None:
+        """See `packs.pack_after`."""
+        with translated(self.path):
+            return pack_after(self._db, file_id, max_symbols)
+
+    def keep_pack(self, after: int, pack: Pack, stamp: int) -> None:
+        """Keep what was packed of the store as it was at a stamp, unless it has changed since."""
+        with translated(self.path):
+            with self._transaction():
+                if int(self._meta("stamp") or 0) == stamp:
+                    keep_pack(self._db, after, pack)
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def search(self, words: Sequence[str], limit: int, accepts: Callable[[str], bool] | None = None) -> list[TextHit]:
         """Return definitions that hold any of the words, best first.
@@ -350,6 +350,7 @@ class Store:
         if row is None:
             return None
         file_id, skipped, symbols, chunks, blob, bodies = row
+        drop_pack(self._db, file_id)
         self._forget_chunks(file_id, unpack_chunks(path, blob, bodies))
         self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
         _count(totals, -1, skipped, symbols, chunks)
