@@ -253,10 +253,10 @@ def test_a_cleared_index_is_empty_and_usable(folder: Folder) -> None:
     assert folder.names() == {"d_a"}
 
 
-def loaded(folder: Folder, max_symbols: int) -> list[bytes]:
+def loaded(folder: Folder, max_weight: int) -> list[bytes]:
     """All that is stored, as a start loads it: packed symbols, part by part."""
     parts, after = [], 0
-    while (part := indexer.load(folder.spec, after, max_symbols)).segment is not None:
+    while (part := indexer.load(folder.spec, after, max_weight)).segment is not None:
         parts.append(part.segment)
         after = part.last_file_id
     assert part.trouble is None
@@ -278,21 +278,21 @@ def kept(folder: Folder) -> list[tuple[int, int]]:
 def test_packed_symbols_are_kept_until_a_file_of_theirs_changes(folder: Folder) -> None:
     folder.define(*(f"d_{letter}" for letter in "abcdef"))
     folder.update()
-    first = loaded(folder, 4)  # two symbols a file, the file itself one of them
+    first = loaded(folder, 12)  # two symbols a file, the file itself one of them
     before = kept(folder)
     assert len(first) == len(before) == 3
-    assert loaded(folder, 4) == first
+    assert loaded(folder, 12) == first
     assert kept(folder) == before
     folder.write("d_a.py", "def d_changed():\n    pass\n")
     folder.update()
     assert len(kept(folder)) == 2
-    assert shown(loaded(folder, 4)) == {"d_changed", *(f"d_{letter}" for letter in "bcdef")}
+    assert shown(loaded(folder, 12)) == {"d_changed", *(f"d_{letter}" for letter in "bcdef")}
     assert len(kept(folder)) == 3
     (folder.root / "d_b.py").unlink()
     folder.define("d_new")
     folder.update()
-    assert shown(loaded(folder, 4)) == {"d_changed", "d_new", *(f"d_{letter}" for letter in "cdef")}
-    assert loaded(folder, 4) == loaded(folder, 4)
+    assert shown(loaded(folder, 12)) == {"d_changed", "d_new", *(f"d_{letter}" for letter in "cdef")}
+    assert loaded(folder, 12) == loaded(folder, 12)
 
 
 def test_small_packs_become_one_when_others_follow(folder: Folder) -> None:

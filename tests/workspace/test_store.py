@@ -125,7 +125,7 @@ def test_loading_goes_on_where_it_ended(store: Store) -> None:
     store.write([record(f"{n}.py") for n in range(7)])
     loaded: list[str] = []
     after = 0
-    while files := store.load_after(after, max_symbols=10):
+    while files := store.load_after(after, max_weight=22):
         assert len(files) == (3 if len(loaded) < 6 else 1)
         loaded += [file.path for file in files]
         after = files[-1].file_id

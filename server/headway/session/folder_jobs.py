@@ -24,7 +24,7 @@ from headway.workspace.planning import Plan
 from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
 
-_LOADED_SYMBOLS: Final = 20_000
+_LOADED_WEIGHT: Final = 20_000  # see `packs.Pack`; adopting it takes the loop a few milliseconds
 
 
 class Owner(Protocol):
@@ -78,7 +78,7 @@ async def loading(owner: Owner, spec: FolderSpec, name: str, *, repacked: bool) 
     after = 0
     while True:
         task, answer = owner.answers.asking(
-            f"load the index of {name} from {after}", indexer.load, spec, after, _LOADED_SYMBOLS
+            f"load the index of {name} from {after}", indexer.load, spec, after, _LOADED_WEIGHT
         )
         yield task
         loaded: Loaded | None = await answer

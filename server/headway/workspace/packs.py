@@ -15,45 +15,46 @@ from typing import Final, NamedTuple
 # `after` is the number behind which the files of a pack begin; `last` that of its last file.
 PACKS_SCHEMA: Final = """
 CREATE TABLE packs (
-    after INTEGER PRIMARY KEY, last INTEGER NOT NULL, symbols INTEGER NOT NULL, content BLOB NOT NULL
+    after INTEGER PRIMARY KEY, last INTEGER NOT NULL, weight INTEGER NOT NULL, content BLOB NOT NULL
 );
 """
+FILE_WEIGHT: Final = 4  # taking a file over costs as much as so many symbols of it
 _LEVEL: Final = 1  # it is read at each start
 
 
 class Pack(NamedTuple):
-    """Packed symbols of the files up to one of them, see `segments.Segment.pack`."""
+    """Packed symbols of the files up to one of them, see `segments.Segment.pack`. `weight`: symbols and files."""
 
     last_file_id: int
-    symbols: int
+    weight: int
     content: bytes
 
 
-def pack_after(db: sqlite3.Connection, file_id: int, max_symbols: int) -> Pack | None:
+def pack_after(db: sqlite3.Connection, file_id: int, max_weight: int) -> Pack | None:
     """Return what is kept of the files behind one; None where there is nothing, or where it should be larger.
 
     Raises:
         sqlite3.Error, zlib.error: it cannot be read.
     """
-    row = db.execute("SELECT last, symbols, content FROM packs WHERE after = ?", (file_id,)).fetchone()
+    row = db.execute("SELECT last, weight, content FROM packs WHERE after = ?", (file_id,)).fetchone()
     if row is None:
         return None
-    last, symbols, content = row
-    if symbols < max_symbols // 4 and db.execute("SELECT 1 FROM files WHERE id > ? LIMIT 1", (last,)).fetchone():
+    last, weight, content = row
+    if weight < max_weight // 4 and db.execute("SELECT 1 FROM files WHERE id > ? LIMIT 1", (last,)).fetchone():
         return None  # A small one that others follow: together they are one.
     whole = zlib.decompress(content)
     try:
         parted(whole)
     except (ValueError, IndexError) as error:
         raise sqlite3.DatabaseError(f"a pack is unreadable: {error}") from error
-    return Pack(last, symbols, whole)
+    return Pack(last, weight, whole)
 
 
 def keep_pack(db: sqlite3.Connection, after: int, pack: Pack) -> None:
     """Keep a pack, in the place of all that overlap with it; within a transaction of the caller."""
     db.execute("DELETE FROM packs WHERE after < ? AND last > ?", (pack.last_file_id, after))
     content = zlib.compress(pack.content, _LEVEL)
-    db.execute("INSERT OR REPLACE INTO packs VALUES (?, ?, ?, ?)", (after, pack.last_file_id, pack.symbols, content))
+    db.execute("INSERT OR REPLACE INTO packs VALUES (?, ?, ?, ?)", (after, pack.last_file_id, pack.weight, content))
 
 
 def drop_pack(db: sqlite3.Connection, file_id: int) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, translated
 from headway.workspace.index import Chunk, Definition
 from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
-from headway.workspace.packs import PACKS_SCHEMA, Pack, drop_pack, keep_pack, pack_after
+from headway.workspace.packs import FILE_WEIGHT, PACKS_SCHEMA, Pack, drop_pack, keep_pack, pack_after
 from headway.workspace.segments import IndexedFile
 from headway.workspace.versions import fingerprint
 
@@ -210,10 +210,10 @@ class Store:
                 found += [IndexedFile(i, stamp, path, unpack_definitions(blob)) for i, stamp, path, blob in rows]
         return found
 
-    def load_after(self, file_id: int, max_symbols: int) -> list[IndexedFile]:
-        """Return the files behind one, by id, with their definitions, until there are `max_symbols` of them."""
+    def load_after(self, file_id: int, max_weight: int) -> list[IndexedFile]:
+        """Return the files behind one, by id, with their definitions, until they weigh so much; see `packs.Pack`."""
         found: list[IndexedFile] = []
-        left = max_symbols
+        left = max_weight
         with translated(self.path):
             rows = self._db.execute(
                 "SELECT id, stamp, path, symbols, definitions FROM files WHERE id > ? AND skipped IS NULL ORDER BY id",
@@ -221,16 +221,16 @@ class Store:
             )
             for i, stamp, path, symbols, blob in rows:
                 found.append(IndexedFile(i, stamp, path, unpack_definitions(blob)))
-                left -= symbols
+                left -= symbols + FILE_WEIGHT
                 if left <= 0:
                     break
             rows.close()
         return found
 
-    def pack_after(self, file_id: int, max_symbols: int) -> Pack | None:
+    def pack_after(self, file_id: int, max_weight: int) -> Pack | None:
         """See `packs.pack_after`."""
         with translated(self.path):
-            return pack_after(self._db, file_id, max_symbols)
+            return pack_after(self._db, file_id, max_weight)
 
     def keep_pack(self, after: int, pack: Pack, stamp: int) -> None:
         """Keep what was packed of the store as it was at a stamp, unless it has changed since."""
