@@ -20,7 +20,7 @@ from headway.workspace.index import Chunk, Definition
 from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
 from headway.workspace.packs import FILE_WEIGHT, PACKS_SCHEMA, Pack, drop_pack, keep_pack, pack_after
 from headway.workspace.segments import IndexedFile
-from headway.workspace.versions import fingerprint
+from headway.workspace.versions import fingerprint as fingerprint  # for whoever keeps something beside it
 
 _ORDINAL_BITS: Final = 20  # a full-text row's id is the file's id and the definition's number in it
 # How much a word counts by where it stands: name, context (containers and path), docstring, body.
