@@ -227,10 +227,9 @@ def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
         parsed = python_grammar.parse(text)
     else:
         parsed = _parsed(path, text, language)
-    name = PurePosixPath(path).stem or path
-    if name == "__init__":
-        name = PurePosixPath(path).parent.name or name
-    whole = _whole_file(name, text, SymbolKind.MODULE if language == "python" else SymbolKind.FILE, parsed.doc)
+    whole = _whole_file(
+        file_name(path), text, SymbolKind.MODULE if language == "python" else SymbolKind.FILE, parsed.doc
+    )
     definitions = (whole, *parsed.definitions)
     told = [(at, body) for at, body in enumerate(parsed.bodies, 1) if body]
     own = _own_text(text, [definitions[at] for at, _ in told]) if told else text
@@ -242,6 +241,12 @@ def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
         imports=tuple(parsed.imports),
         problem=parsed.problem,
     )
+
+
+def file_name(path: str) -> str:
+    """Return the name that a file has as a definition of its own."""
+    name = PurePosixPath(path).stem or path
+    return PurePosixPath(path).parent.name or name if name == "__init__" else name
 
 
 def chunks_of(path: str, definitions: Sequence[Definition], bodies: Iterable[tuple[int, str]]) -> list[Chunk]:

@@ -10,17 +10,21 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from headway.workspace import placing
 from headway.workspace.database import StoreBusyError, StoreError, StoreUnusableError
 from headway.workspace.files import FileText, ReadOptions, Skipped, digest, read_file, what_is
-from headway.workspace.index import FileIndex, index_text, language_of
-from headway.workspace.opened import FolderSpec, Trouble, close_stores, open_store, trouble_of
+from headway.workspace.former import Content, fits
+from headway.workspace.index import FileIndex, chunks_of, file_name, index_text, language_of
+from headway.workspace.opened import FolderSpec, Trouble, close_stores, open_store, sibling_stores, trouble_of
+from headway.workspace.packing import unpack_bodies, unpack_definitions
 from headway.workspace.packs import FILE_WEIGHT, Pack
 from headway.workspace.segments import IndexedFile, Segment
-from headway.workspace.store import FileRecord, StoredFile, StoreStats
+from headway.workspace.store import FileRecord, Store, StoredFile, StoreStats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class Indexed:
         segment: A packed `Segment` of those whose content is new, None where there is none.
         gone_ids: Files of which nothing is indexed any more, as of `stamp`.
         notes: What people should know of single files, as (path, note).
+        reused: How many files were not parsed, since their content was known.
     """
 
     segment: bytes | None = None
@@ -40,6 +45,7 @@ class Indexed:
     stamp: int = 0
     stats: StoreStats | None = None
     notes: tuple[tuple[str, str], ...] = ()
+    reused: int = 0
     unknown: tuple[str, ...] = ()
     trouble: Trouble | None = None
     reason: str = ""
@@ -148,6 +154,7 @@ def _stored(spec: FolderSpec, found: Mapping[str, FileText | Skipped], language:
         store = open_store(spec)
         known = store.get(list(found))
         records: list[FileRecord] = []
+        to_read: dict[str, FileText] = {}
         touched: list[tuple[str, str]] = []
         same: list[int] = []
         missing: list[str] = []
@@ -164,10 +171,14 @@ def _stored(spec: FolderSpec, found: Mapping[str, FileText | Skipped], language:
                 if stored.signature != file.signature:
                     touched.append((path, file.signature))
             else:
-                record = _record(path, file, language)
-                records.append(record)
-                if record.note:
-                    notes.append((path, record.note))
+                to_read[path] = file
+        reused = _known_by_content(spec, store, to_read, language)
+        records += reused
+        for path in to_read.keys() - {record.path for record in reused}:
+            record = _record(path, to_read[path], language)
+            records.append(record)
+            if record.note:
+                notes.append((path, record.note))
         gone = [known[path].file_id for path in (*missing, *(r.path for r in records if r.skipped)) if path in known]
         stamp = store.write(records, missing) if records or any(path in known for path in missing) else store.stamp
         if touched:
@@ -181,10 +192,52 @@ def _stored(spec: FolderSpec, found: Mapping[str, FileText | Skipped], language:
             stamp=stamp,
             stats=store.stats(),
             notes=tuple(notes),
+            reused=len(reused),
         )
     except StoreError as error:
         trouble, reason = trouble_of(error)
         return Indexed(trouble=trouble, reason=reason)
+
+
+def _known_by_content(
+    spec: FolderSpec, store: Store, files: Mapping[str, FileText], language: str | None
+) -> list[FileRecord]:
+    """Return those of some files whose content this or another checkout's index knows, or has known."""
+    found: dict[str, FileRecord] = {}
+    for other in chain((store,), sibling_stores(spec)):
+        missing = {path: file for path, file in files.items() if path not in found}
+        if not missing:
+            break
+        try:
+            known = other.contents({file.digest for file in missing.values()})
+        except StoreError:
+            if other is store:
+                raise
+            continue  # Another checkout's index only helps.
+        by_digest: dict[bytes, list[Content]] = {}
+        for content in known:
+            by_digest.setdefault(content.digest, []).append(content)
+        for path, file in missing.items():
+            for content in by_digest.get(file.digest, ()):
+                if fits(content, path, language or language_of(path) or "text"):
+                    with contextlib.suppress(zlib.error, ValueError):  # Where it is damaged, the file is parsed.
+                        found[path] = _again(path, file, content)
+    return list(found.values())
+
+
+def _again(path: str, file: FileText, content: Content) -> FileRecord:
+    definitions = unpack_definitions(content.definitions)
+    definitions[0] = definitions[0]._replace(name=file_name(path))
+    bodies = unpack_bodies(content.bodies)
+    return FileRecord(
+        path=path,
+        signature=file.signature,
+        digest=file.digest,
+        language=content.language,
+        definitions=definitions,
+        chunks=chunks_of(path, definitions, bodies),
+        note=content.note,
+    )
 
 
 def _record(path: str, file: FileText, language: str | None) -> FileRecord:

@@ -57,8 +57,17 @@ def unpack_chunks(path: str, definitions: bytes, bodies: bytes) -> list[Chunk]:
     Raises:
         zlib.error, ValueError: a blob is damaged.
     """
-    ordinals, texts = json.loads(zlib.decompress(bodies))
-    return chunks_of(path, unpack_definitions(definitions), zip(ordinals, texts, strict=True)) if ordinals else []
+    return chunks_of(path, unpack_definitions(definitions), unpack_bodies(bodies))
+
+
+def unpack_bodies(blob: bytes) -> list[tuple[int, str]]:
+    """Return for each text of a file the number of its definition and the words of its body.
+
+    Raises:
+        zlib.error, ValueError: the blob is damaged.
+    """
+    ordinals, texts = json.loads(zlib.decompress(blob))
+    return list(zip(ordinals, texts, strict=True))
 
 
 def _packed(rows: object) -> bytes:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, translated
+from headway.workspace.former import FORMER_SCHEMA, Content, contents, retire
 from headway.workspace.index import Chunk, Definition
 from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
 from headway.workspace.packs import FILE_WEIGHT, PACKS_SCHEMA, Pack, drop_pack, keep_pack, pack_after
@@ -131,7 +132,7 @@ class Store:
         """
         with translated(path), created(path) as db:
             # A full-text table makes tables of its own, so the script runs in one transaction of ours.
-            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {PACKS_SCHEMA} COMMIT;")
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {PACKS_SCHEMA} {FORMER_SCHEMA} COMMIT;")
             values = (("fingerprint", fingerprint()), ("root", root), ("stamp", "0"), ("totals", "{}"))
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)
         return cls(path)
@@ -231,6 +232,11 @@ class Store:
         """See `packs.pack_after`."""
         with translated(self.path):
             return pack_after(self._db, file_id, max_weight)
+
+    def contents(self, digests: Collection[bytes]) -> list[Content]:
+        """See `former.contents`."""
+        with translated(self.path):
+            return contents(self._db, digests)
 
     def keep_pack(self, after: int, pack: Pack, stamp: int) -> None:
         """Keep what was packed of the store as it was at a stamp, unless it has changed since."""
@@ -351,6 +357,7 @@ class Store:
             return None
         file_id, skipped, symbols, chunks, blob, bodies = row
         drop_pack(self._db, file_id)
+        retire(self._db, file_id)
         self._forget_chunks(file_id, unpack_chunks(path, blob, bodies))
         self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
         _count(totals, -1, skipped, symbols, chunks)

@@ -11,8 +11,8 @@ from typing import Final
 
 from headway.workspace.index import GRAMMARS, INDEX_VERSION
 
-# Raise it with the tables of `store.py` and `packs.py`.
-SCHEMA_VERSION: Final = 4
+# Raise it with the tables of `store.py`, `packs.py` and `former.py`.
+SCHEMA_VERSION: Final = 5
 
 
 _FOUND: Final = re.compile(r"tree[_-]sitter[_-](.+?)-([^-]+)\.(?:dist|egg)-info")
