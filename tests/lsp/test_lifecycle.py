@@ -1,6 +1,7 @@
 """Starting, refusing, ending: the real command over real pipes."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from headway.lsp.framing import frame
 from tests.lsp.wire import AnswerError, Wire, probe, run, server, submission
 
 BUSY = (
@@ -94,6 +96,44 @@ def test_what_comes_too_early_and_too_late(tmp_path: Path) -> None:
             assert (await wire.refused("headway/snapshot", {})).code == -32600
             wire.notify("exit")
             assert await wire.process.wait() == 0
+
+    run(scenario())
+
+
+ENDS: dict[str, tuple[list[str], list[int | None], int]] = {
+    "in order": (["initialize", "initialized", "shutdown", "exit"], [None, None], 0),
+    "exit alone": (["exit"], [], 1),
+    "exit without shutdown": (["initialize", "initialized", "exit"], [None], 1),
+    "before initialize": (["shutdown", "exit"], [-32002], 1),
+    "before initialized": (["initialize", "shutdown", "exit"], [None, None], 0),
+    "requests behind shutdown": (
+        ["initialize", "initialized", "shutdown", "headway/snapshot", "shutdown", "initialize", "exit"],
+        [None, None, -32600, -32600, -32600],
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("order", ENDS)
+def test_whatever_the_order_of_the_end_it_ends(tmp_path: Path, order: str) -> None:
+    """All in one write: each request has its answer, what comes behind the shutdown is refused, the code is LSP's."""
+    methods, codes, exit_code = ENDS[order]
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            answers, written = [], b""
+            for method in methods:
+                if method in ("initialized", "exit"):
+                    written += frame(json.dumps({"jsonrpc": "2.0", "method": method}).encode())
+                    continue
+                message_id, data = wire.prepare(method, {"processId": None, "capabilities": {}})
+                written += data
+                answers.append(wire.answer_to(message_id))
+            wire.write(written)
+            assert await wire.process.wait() == exit_code
+            await asyncio.wait(answers) if answers else None
+            errors = [answer.exception() for answer in answers]
+            assert [error.code if isinstance(error, AnswerError) else error for error in errors] == codes
 
     run(scenario())
 

@@ -1,5 +1,6 @@
 """A file is opened, and no folder: it works in the folder of the file, and nothing else of the machine is read."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -29,8 +30,18 @@ async def engines(wire: Wire) -> list[psutil.Process]:
 
 async def until_known(wire: Wire, uri: str, line: int, character: int, name: str) -> None:
     """Complete until the name is there: the engine learns of the file's folder when it is opened."""
-    while name not in await names(wire, uri, line, character):
-        await indexed(wire)
+    while True:
+        if name in await names(wire, uri, line, character):
+            return
+        await asyncio.sleep(0.1)
+
+
+async def until_they_work_in(wire: Wire, root: Path) -> None:
+    """Wait until the engines were started anew in another folder."""
+    while True:
+        if {process.cwd() for process in await engines(wire)} == {str(root)}:
+            return
+        await asyncio.sleep(0.1)
 
 
 def test_a_lone_file_works_in_its_own_folder(tmp_path: Path) -> None:
@@ -101,7 +112,7 @@ def test_a_lone_file_in_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_opened_later_takes_over(tmp_path: Path) -> None:
-    """The lone file's folder becomes the workspace: now it is indexed, and the engines work in it."""
+    """The lone file's folder becomes the workspace: now the engines work in it."""
     home = home_with(tmp_path)
 
     async def scenario() -> None:
@@ -113,10 +124,7 @@ def test_a_folder_that_is_opened_later_takes_over(tmp_path: Path) -> None:
             added = {"added": [{"uri": root.as_uri(), "name": "project0"}], "removed": []}
             wire.notify("workspace/didChangeWorkspaceFolders", {"event": added})
             await until_known(wire, uri, 1, 7, "somebody_else_s_function")
-            while not await wire.ask("workspace/symbol", {"query": "somebody_else_s_function"}):
-                await indexed(wire)
-            while {process.cwd() for process in await engines(wire)} != {str(root)}:
-                await indexed(wire)
+            await until_they_work_in(wire, root)
             assert await wire.exit() == 0
 
     run(scenario())

@@ -307,10 +307,14 @@ class Connection:
         # Soon, not now: a coroutine that never began could not take back what its handler had submitted.
         self._loop.call_soon(running.task.cancel)
 
-    def cancel_all(self) -> None:
-        """Answer everything that is in flight with RequestCancelled; only a handler on the stack goes on."""
+    def cancel_all_running(self) -> None:
+        """Answer all requests that run with RequestCancelled; what waits in line has its turn."""
         for message_id in [*self._running]:
             self.cancel_running(message_id)
+
+    def cancel_all(self) -> None:
+        """Answer everything that is in flight with RequestCancelled; only a handler on the stack goes on."""
+        self.cancel_all_running()
         for message_id, waiting in self._in_line.items():
             waiting.cancelled = True
             self._respond(message_id, Answer(error=_cancelled()))

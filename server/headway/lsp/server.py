@@ -184,7 +184,7 @@ class Server:
 
     def _shutdown(self, params: object) -> Coroutine[Any, Any, None]:
         self._phase = _Phase.SHUT_DOWN
-        self._connection.cancel_all()
+        self._connection.cancel_all_running()  # What came behind it is refused by the gate.
         return self._close()
 
     def _exit(self, params: object) -> None:
