@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from headway.scheduler.executors.children import (
     describe_exit,
     run,
 )
+from headway.scheduler.executors.spawn import Process, tied_to_us
 from tests.scheduler.executors.harness import PATIENCE_S, children_of, open_descriptors, wait_until_gone
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
@@ -163,6 +165,36 @@ async def test_priority_is_in_force_from_the_first_instruction(
     done = await run(script(text), priority_class=priority_class, guarded=guarded)
     ours = os.getpriority(os.PRIO_PROCESS, 0)
     assert [int(word) for word in done.stdout.split()] == [policy, max(nice, ours), os.getsid(0)]
+
+
+class Watched(Process):
+    """Notes what the process is worth to the system at the moment of each signal."""
+
+    worth: list[tuple[int, int]]
+
+    def signal_group(self, number: int) -> None:
+        self.worth.append((os.sched_getscheduler(self.pid), os.getpriority(os.PRIO_PROCESS, self.pid)))
+        super().signal_group(number)
+
+
+@pytest.mark.asyncio
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() != 0, reason="others may not raise a priority")
+@pytest.mark.parametrize("priority_class", list(PriorityClass))
+async def test_who_is_killed_is_no_longer_made_to_wait(priority_class: PriorityClass) -> None:
+    Watched.worth = []
+    process = Watched(
+        tied_to_us([SHELL, "-c", "echo ready; read line"], priority_class),
+        on_exit=lambda code: None,
+        priority_class=priority_class,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert await asyncio.to_thread(process.stdout.readline) == b"ready\n"
+    process.kill()
+    assert await process.wait() == -signal.SIGKILL
+    process.stdin.close()
+    process.stdout.close()
+    assert Watched.worth[0] == (os.SCHED_OTHER, os.getpriority(os.PRIO_PROCESS, 0))
 
 
 @pytest.mark.asyncio

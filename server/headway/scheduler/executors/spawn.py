@@ -82,6 +82,7 @@ class Process:
         self._on_exit = on_exit
         _reaper()  # its thread is started now: to start one at an exit would hold the loop on a busy machine
         self._pidfd = -1
+        self._gives_way = priority_class in (PriorityClass.POLITE, PriorityClass.BACKGROUND)
         self._popen = _start(argv, priority_class, cwd, env, stdin, stdout, stderr, tuple(pass_fds))
         self.pid: int = self._popen.pid
         self.returncode: int | None = None
@@ -117,6 +118,8 @@ class Process:
         if sys.platform == "win32":
             self._popen.kill()
         else:
+            if self._gives_way:
+                _hurry(self.pid)
             self.signal_group(signal.SIGKILL)
 
     def signal_group(self, number: int) -> None:
@@ -192,6 +195,19 @@ def describe_exit(returncode: int) -> str:
         return f"was killed by {signal.Signals(-returncode).name}"
     except ValueError:
         return f"was killed by signal {-returncode}"
+
+
+def _hurry(pid: int) -> None:
+    """Give a process that is about to be killed, and its group, our own priority, where the system lets us.
+
+    A killed process needs the CPU once more to end. At idle priority beside busy processes it came to its turn after
+    0.9 s in the median; like this after 13 ms (Linux 6.18, four busy processes on two cores).
+    """
+    # Lowering a nice value needs CAP_SYS_NICE or RLIMIT_NICE. Without, it ends a little later.
+    with contextlib.suppress(OSError):
+        if sys.platform == "linux":
+            os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+        os.setpriority(os.PRIO_PGRP, pid, os.getpriority(os.PRIO_PROCESS, 0))
 
 
 def _start(
