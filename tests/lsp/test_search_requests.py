@@ -37,6 +37,26 @@ def test_places_are_in_the_client_s_columns(tmp_path: Path, encoding: str, colum
     run(scenario())
 
 
+def test_symbols_of_a_file_that_was_opened_come_first(tmp_path: Path) -> None:
+    """Also when it is closed again: somebody has just looked at it."""
+    (tmp_path / "a.py").write_text("def find_it():\n    pass\n")
+    used = tmp_path / "used.py"
+    used.write_text("def find_something_longer():\n    pass\n")
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path)
+            assert (await wire.ask("headway/submit", {"type": "index", "arguments": {}}))["state"] == "COMPLETED"
+            found = await wire.ask("workspace/symbol", {"query": "find"})
+            assert [symbol["name"] for symbol in found] == ["find_it", "find_something_longer"]
+            open_document(wire, used.as_uri(), used.read_text())
+            wire.notify("textDocument/didClose", {"textDocument": {"uri": used.as_uri()}})
+            found = await wire.ask("workspace/symbol", {"query": "find"})
+            assert [symbol["name"] for symbol in found] == ["find_something_longer", "find_it"]
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("nested", [True, False])
 def test_the_outline_is_as_the_client_can_take_it(tmp_path: Path, nested: bool) -> None:
     async def scenario() -> None:

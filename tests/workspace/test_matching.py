@@ -124,3 +124,18 @@ def test_what_is_gone_takes_no_place() -> None:
     for query in ("ord", "obk", "rder", "orderkept"):
         assert [f.symbol.name for f in view.symbols(query, 1)] in (["order_book_kept"], ["orders_kept_too"])
     assert [f.symbol.name for f in view.complete("ord", 1)]
+
+
+def test_what_was_used_lately_comes_before_what_is_shorter_but_not_before_what_fits_better() -> None:
+    table = SymbolTable("/w")
+    table.adopt(segment(["make", "make_it"], 1, "a.py"))
+    table.adopt(segment(["make_something", "remake"], 2, "b.py"))
+    table.adopt(segment(["make_other"], 3, "c.py"))
+    view = IndexView(parts=table.parts)
+
+    def found(used: list[str]) -> list[str]:
+        return [f.symbol.name for f in view.symbols("make", 9, [], used)]
+
+    assert found([]) == ["make", "make_it", "make_other", "make_something", "remake"]
+    assert found(["/w/b.py"]) == ["make", "make_something", "make_it", "make_other", "remake"]
+    assert found(["/w/c.py", "/w/b.py"]) == ["make", "make_other", "make_something", "make_it", "remake"]

@@ -44,7 +44,18 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     meaning = Meaning(session, indexing)
     navigating = Navigating(session, engine, lambda: indexing.view)
     completing = Completing(session, engine.ty, lambda: indexing.view)
-    session.rooms += [Limits(session), engine, completing, diagnosing, navigating, testing, indexing, meaning]
+    searching = Searching(session, indexing, meaning)
+    session.rooms += [
+        Limits(session),
+        engine,
+        completing,
+        diagnosing,
+        navigating,
+        testing,
+        indexing,
+        meaning,
+        searching,
+    ]
     session.index_info = indexing.stats
     session.job_sources["index"] = indexing
     session.job_sources["analysis"] = diagnosing
@@ -57,5 +68,5 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
         completing=completing,
         diagnosing=diagnosing,
         navigating=navigating,
-        searching=Searching(session, indexing, meaning),
+        searching=searching,
     )

@@ -17,8 +17,9 @@ from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPoli
 from headway.session.indexing import Indexing
 from headway.session.jobs import value_of
 from headway.session.meaning import OFF, Meaning, Standing
-from headway.session.ports import SessionContext
+from headway.session.ports import Room, SessionContext
 from headway.workspace.database import StoreError
+from headway.workspace.documents import Document
 from headway.workspace.index import Definition, index_text
 from headway.workspace.nearest import Near
 from headway.workspace.scope import Scope
@@ -41,6 +42,7 @@ _LONGEST_OUTLINED: Final = 4_000_000
 # Fuzzy matches by single letters are worth showing only where nothing better was found.
 _ENOUGH_NAMES: Final = 5
 _MOST_NEAR: Final = 20  # open files by whose nearness symbols of one name are ordered
+_MOST_USED: Final = 50  # files whose symbols come first since they were worked on lately
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class SearchAnswer:
     meaning: Standing = OFF
 
 
-class Searching:
+class Searching(Room):
     """Answers searches from what `Indexing` and, where it is on, `Meaning` keep."""
 
     def __init__(self, context: SessionContext, indexing: Indexing, meaning: Meaning | None = None) -> None:
@@ -89,6 +91,21 @@ class Searching:
         self._indexing = indexing
         self._meaning = meaning
         self._outlines: dict[str, tuple[int, list[Outline]]] = {}
+        self._used: dict[str, None] = {}  # paths of files that were opened or edited, the last one last
+
+    def document_opened(self, document: Document) -> None:
+        self._uses(document)
+
+    def document_changed(self, document: Document) -> None:
+        self._uses(document)
+
+    def _uses(self, document: Document) -> None:
+        path = uri_to_path(document.uri)
+        if path is not None:
+            self._used.pop(path, None)
+            self._used[path] = None
+            if len(self._used) > _MOST_USED:
+                del self._used[next(iter(self._used))]
 
     async def search(self, query: SearchQuery, part: Callable[[Sequence[Hit]], None] | None = None) -> SearchAnswer:
         """Return definitions that answer a query; any string is one, and an empty one has no hits.
@@ -157,7 +174,9 @@ class Searching:
         if not query.strip():
             return ()
         found: Sequence[Found] = await self._read(
-            f"symbols {query[:40]!r}", self._indexing.view.symbols, query, MOST_SYMBOLS, self._open_paths()
+            f"symbols {query[:40]!r}",
+            *(self._indexing.view.symbols, query, MOST_SYMBOLS),
+            *(self._open_paths(), tuple(reversed(self._used))),
         )
         return found
 

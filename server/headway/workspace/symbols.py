@@ -103,15 +103,16 @@ class IndexView:
         names = sorted(found, key=lambda name: (not name.startswith(prefix), *_by_length(name)))
         return [found[name] for name in names[:limit]]
 
-    def symbols(self, query: str, limit: int, near: Sequence[str] = ()) -> list[Found]:
+    def symbols(self, query: str, limit: int, near: Sequence[str] = (), used: Sequence[str] = ()) -> list[Found]:
         """Return symbols by name, best first: the whole name, its start, its humps, a part of it, its letters in order.
 
         `Outer.name` looks for the name within that container. Case does not matter, but decides between equals. Among
-        symbols that fit equally well the shorter names come first; of one name what is nearer to some files, and then
-        what is more often meant. An empty query gives nothing.
+        symbols that fit equally well those of files that were used lately come first, then the shorter names; of one
+        name what is nearer to some files, and then what is more often meant. An empty query gives nothing.
 
         Args:
             near: Absolute paths of files that are worked on.
+            used: Absolute paths of files that were used lately, the last one first.
         """
         query = query.strip()[:_LONGEST_QUERY]
         container, _, name = query.rpartition(".")
@@ -121,7 +122,7 @@ class IndexView:
         lookup = self._lookup(name)
         taken: set[tuple[int, int]] = set()
         found: list[Found] = []
-        rank = _Rank(name, near)
+        rank = _Rank(name, near, used)
         for how in matching.HOWS:
             level: list[Found] = []
             # In a container few of the names may be meant, so more of them are looked at.
@@ -147,7 +148,7 @@ class IndexView:
             if self.parts[number].segment.name(index) == name:
                 found += self._all(number, index, "exact", "", limit * 4)
         fitting = [f for f in found if not suffixes or f.symbol.path.endswith(suffixes)]
-        return sorted(fitting, key=_Rank(name, ()))[:limit]
+        return sorted(fitting, key=_Rank(name, (), ()))[:limit]
 
     def _lookup(self, name: str) -> matching.Lookup:
         parts = self.parts
@@ -183,8 +184,10 @@ class IndexView:
 class _Rank:
     """The order of symbols that fit equally well."""
 
-    def __init__(self, name: str, near: Sequence[str]) -> None:
+    def __init__(self, name: str, near: Sequence[str], used: Sequence[str]) -> None:
         self._name = name
+        self._used = {path: place for place, path in enumerate(used)}
+        self._unused = len(used)
         self._near = [path.split("/") for path in near]
         self._distances: dict[tuple[str, str], int] = {}
 
@@ -194,7 +197,8 @@ class _Rank:
         distance = self._distance(found) if self._near else 0
         # Whether it stands in something else decides first, then its kind.
         importance = 4 * bool(symbol.container) + _KIND_ORDER.get(symbol.kind, 2)
-        return name != self._name, len(name), name, distance, importance, symbol.path, found.root
+        use = self._used.get(found.path, self._unused) if self._used else 0
+        return name != self._name, use, len(name), name, distance, importance, symbol.path, found.root
 
     def _distance(self, found: Found) -> int:
         """Return how many folders one goes through from the nearest of the files that are worked on."""
