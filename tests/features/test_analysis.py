@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from headway.engines.ruff import RuffReport
-from headway.features.analysis import FindingTag, Severity, findings
+from headway.features.analysis import MOST_FINDINGS, FindingTag, Severity, findings
 from headway.workspace.documents import Document
 from headway.workspace.text import Position, Range
 
@@ -43,3 +45,21 @@ def test_findings_are_where_the_person_sees_them() -> None:
 def test_no_report_means_no_findings() -> None:
     document = Document(uri="file:///a.py", language="python", version=1, text="")
     assert findings(document, None, "utf-16") == []
+
+
+def test_of_very_many_findings_the_worst_are_shown_and_the_rest_is_counted() -> None:
+    """A generated file with tens of thousands of findings: a bounded list that says that it is one."""
+    lines = MOST_FINDINGS + 500
+    document = Document(uri="file:///a.py", language="python", version=1, text="x\n" * lines)
+    place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+    items: list[dict[str, Any]] = [
+        {"range": {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 1}}, "message": "m"}
+        for line in range(lines)
+    ]
+    items[-1] |= {"severity": 1}
+    found = findings(document, msgspec.convert({"items": items}, RuffReport), "utf-16")
+    assert len(found) == MOST_FINDINGS + 1
+    assert [finding.range.start.line for finding in found[:-2]] == list(range(MOST_FINDINGS - 1))
+    assert (found[-2].severity, found[-2].range.start.line) == (Severity.ERROR, lines - 1)
+    assert found[-1].message == "500 further findings in this file are not shown."
+    assert findings(document, msgspec.convert({"items": [{"range": place, "message": "m"}]}, RuffReport), "utf-16")

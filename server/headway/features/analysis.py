@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Final
 
 from headway.engines.mirror import Encoding, own_position
 from headway.engines.ruff import RuffDiagnostic, RuffReport
+from headway.wording import say
 from headway.workspace.documents import Document
 from headway.workspace.text import Range
 
+# As many as an editor shows of one file; more would only take time and memory, on both sides of the wire.
+MOST_FINDINGS: Final = 1000
 # How ruff ends what it says with advice that an editor shows in another way.
 _ADVICE = "\n\nhelp:"
 
@@ -46,10 +50,30 @@ class Finding:
 def findings(document: Document, report: RuffReport | None, encoding: Encoding) -> list[Finding]:
     """Return what ruff's report says, in terms of the text that it is about.
 
+    Of more than `MOST_FINDINGS` the worst are kept, the first of them first, and one more finding says how many there
+    are besides.
+
     Args:
         encoding: How the report counts columns.
     """
-    return [] if report is None else [_finding(document, item, encoding) for item in report.items]
+    if report is None:
+        return []
+    kept = report.items
+    if len(kept) > MOST_FINDINGS:
+        worst = sorted(range(len(kept)), key=lambda index: kept[index].severity)[:MOST_FINDINGS]
+        kept = [kept[index] for index in sorted(worst)]
+    found = [_finding(document, item, encoding) for item in kept]
+    left_out = len(report.items) - len(kept)
+    if left_out:
+        found.append(
+            Finding(
+                range=found[-1].range,
+                message=say("{count:,} further findings in this file are not shown.", count=left_out),
+                severity=Severity.INFORMATION,
+                source="headway",
+            )
+        )
+    return found
 
 
 def _finding(document: Document, item: RuffDiagnostic, encoding: Encoding) -> Finding:

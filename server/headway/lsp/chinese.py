@@ -20,6 +20,7 @@ CHINESE: Final[Mapping[str, str]] = {
         "Headway 旁没有安装 ty：补全只了解打开的文本。"
     ),
     "ruff is not installed beside Headway: there are no diagnostics.": "Headway 旁没有安装 ruff：没有诊断。",
+    "{count:,} further findings in this file are not shown.": "此文件中另有 {count:,} 个问题未显示。",
     # the workspace's Python
     "The Python interpreter {path} {fault}": "Python 解释器 {path} {fault}",
     "does not exist": "不存在",

@@ -70,7 +70,7 @@ class Client:
                 "range": self._converter.range_out(finding.range, lines),
                 "severity": int(finding.severity),
                 "source": finding.source,
-                "message": finding.message,
+                "message": self._tongue.tell(finding.message),
             }
             if finding.code is not None:
                 diagnostic["code"] = finding.code

@@ -64,7 +64,9 @@ class LanguageRequests:
         return encoded(completion_list(found, uri, lines, self._capabilities, self._converter))
 
     def resolve(self, params: object) -> Coroutine[Any, Any, Json] | Json:
-        item = dict(Arguments(params).mapping)
+        read = Arguments(params)
+        read.text("label")
+        item = dict(read.mapping)
         match item.get("data"):
             case [int(list_id), int(index), *rest]:
                 uri = rest[0] if rest and isinstance(rest[0], str) else None
