@@ -262,3 +262,24 @@ def test_without_watching_nothing_is_measured_until_it_is_asked_for(run_virtual:
             assert one.metrics.snapshot().levels[Priority.NORMAL].submitted == 1
 
     run_virtual(body())
+
+
+def test_what_measures_goes_on_when_the_last_subscriber_leaves_and_hears_before_him(run_virtual: RunVirtual) -> None:
+    async def body() -> None:
+        async with scheduler(watch=True) as one:
+            seen: list[int] = []
+
+            def heed(event: Event) -> None:
+                seen.append(one.metrics.snapshot().levels[Priority.NORMAL].submitted)
+
+            leave = one.subscribe(heed)
+            await one.run(nothing)
+            leave()
+            heard = len(seen)
+            await one.run(nothing)
+            assert seen[0] == 1
+            assert len(seen) == heard
+            level = one.metrics.snapshot().levels[Priority.NORMAL]
+            assert (level.submitted, level.completed) == (2, 2)
+
+    run_virtual(body())

@@ -11,7 +11,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, TypeVar, assert_never
 
 from headway.scheduler.core import SchedulerCore
@@ -90,6 +90,7 @@ class Engine:
         self._sources: dict[str, AsyncIterator[Task]] = {}
         self._feeders: dict[str, asyncio.Task[None]] = {}
         self._subscribers: list[Subscriber] = []
+        self._folds: Mapping[type[Event], Subscriber] = {}
         self._later: deque[Command] = deque()
         self._applying = False
         self._timers = core.timers
@@ -171,13 +172,19 @@ class Engine:
 
         def unsubscribe() -> None:
             self._subscribers = [found for found in self._subscribers if found is not subscriber]
-            self._core.observe(bool(self._subscribers))
+            self._core.observe(bool(self._subscribers or self._folds))
 
         return unsubscribe
 
+    def measure(self, folds: Mapping[type[Event], Subscriber]) -> None:
+        """Call what stands by the kind of an event with it from now on, before any subscriber; once only."""
+        self._folds = folds
+        self._core.observe(True)
+
     def emit(self, event: Event) -> None:
-        """Tell all subscribers of an event."""
-        for subscriber in self._subscribers:
+        """Tell whoever measures, and all subscribers, of an event."""
+        fold = self._folds.get(type(event))
+        for subscriber in self._subscribers if fold is None else (fold, *self._subscribers):
             try:
                 subscriber(event)
             # A subscriber is foreign code; one that breaks must not keep others from hearing, nor stop the work.
@@ -209,10 +216,15 @@ class Engine:
                     self._begin(command)
                 elif isinstance(command, Resolve):
                     self._resolve(command)
-                elif isinstance(command, Event):
-                    self.emit(command)
-                else:
+                elif not isinstance(command, Event):
                     self._do(command)
+                elif self._subscribers:
+                    self.emit(command)
+                elif (fold := self._folds.get(type(command))) is not None:
+                    try:  # several of these come with each task
+                        fold(command)
+                    except Exception:  # as in `emit`
+                        _log.exception("the fold of %s failed", type(command).__name__)
                 # What this one led to comes before the next: its events are older.
                 while self._later:
                     self._do(self._later.popleft())

@@ -13,11 +13,12 @@ cancelled or skipped counts as neither kept nor broken.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from headway.scheduler.alerts import Alert
+from headway.scheduler.levels import Level, Past, longest_s, nothing_due
 from headway.scheduler.measures import SLA_S, Depths, Indicators, LevelMetrics, MetricsSnapshot, Usage
 from headway.scheduler.model import (
     ErrorKind,
@@ -38,7 +39,7 @@ from headway.scheduler.model import (
 )
 from headway.scheduler.prometheus import exposition
 from headway.scheduler.series import Series
-from headway.scheduler.sketch import Sampler, Sketch, WindowedSketch
+from headway.scheduler.sketch import Sketch
 from headway.scheduler.windows import CountWindow
 
 # What `CountWindow` counts: for each kind one count by priority.
@@ -47,39 +48,6 @@ _KINDS = 5 * len(Priority)
 _TASK_COMPLETED: Final = TaskState.COMPLETED
 _TASK_FAILED: Final = TaskState.FAILED
 _OF_THE_QUEUE = frozenset({"quantum", "age"})  # moves within the feedback queue, which leave the priority as it is
-
-
-@dataclass(slots=True)
-class _Past:
-    """What is remembered of a task that was queued more than once or moved; of all others `TaskQueued` says all."""
-
-    arrived_s: float
-    asked: Priority  # that of its promise
-    retried: bool = False
-
-
-@dataclass(slots=True)
-class _Level:
-    """What is counted of one priority. `waits` holds the tasks that wait now, oldest first but for moved ones."""
-
-    submitted: int = 0
-    completed: int = 0
-    failed: int = 0
-    cancelled: int = 0
-    skipped: int = 0
-    soft_timeouts: int = 0
-    hard_timeouts: int = 0
-    retries: int = 0
-    shed: int = 0  # given up under overload
-    sla_kept: int = 0
-    sla_broken: int = 0
-    attempts: int = 0
-    waits: dict[str, TaskQueued] = field(default_factory=dict)
-    moved: dict[str, TaskQueued] = field(default_factory=dict)  # waiting, too, in no order
-    sampler: Sampler = field(default_factory=Sampler)
-    waiting: WindowedSketch = field(default_factory=WindowedSketch)
-    running: WindowedSketch = field(default_factory=WindowedSketch)
-    response: WindowedSketch = field(default_factory=WindowedSketch)
 
 
 class Metrics:
@@ -102,9 +70,9 @@ class Metrics:
         self._clock = clock
         self.depths = depths
         self._sla_s = [sla_s.get(priority) for priority in Priority]
-        self._levels = [_Level() for _ in Priority]
+        self._levels = [Level() for _ in Priority]
         self._live: dict[str, TaskQueued] = {}  # tasks that have become ready and not ended, as last queued
-        self._past: dict[str, _Past] = {}
+        self._past: dict[str, Past] = {}
         self._recent = CountWindow(_KINDS)
         self._usage = Usage()
         self._backlog = [0.0, 0.0]  # cores in use, cores admitted: summed over samples while something waited
@@ -119,6 +87,9 @@ class Metrics:
         self.record = self._series.record
         self.paused: tuple[Priority, ...] = ()
         self.pause_reason: str | None = None
+        # For whoever samples: `due` is called with the instant of what comes first from `due_s` on.
+        self.due_s = math.inf
+        self.due: Callable[[float], None] = nothing_due
         self.folds: dict[type[Event], Callable[..., None]] = {  # what `observe` does, for whoever dispatches itself
             TaskQueued: self._task_queued,
             TaskStarted: self._task_started,
@@ -199,7 +170,7 @@ class Metrics:
 
     def longest_wait_s(self, priority: Priority, now_s: float) -> float:
         """Return how long the oldest queued task of a level has waited."""
-        return _longest_s(self._levels[priority], now_s)
+        return longest_s(self._levels[priority], now_s)
 
     def recent_waiting(self, priority: Priority, now_s: float) -> Sketch:
         """Return the waiting times of the last minute."""
@@ -228,12 +199,15 @@ class Metrics:
             self._queued_again(live[task_id])
         else:
             level.submitted += 1
-            self._recent.at(event.at_s)[_SUBMITTED + priority] += 1
+            recent = self._recent
+            (recent.newest if event.at_s < recent.until_s else recent.at(event.at_s))[_SUBMITTED + priority] += 1
         live[task_id] = level.waits[task_id] = event
+        if event.at_s >= self.due_s:
+            self.due(event.at_s)
 
     def _queued_again(self, before: TaskQueued) -> None:
         if before.task_id not in self._past:
-            self._past[before.task_id] = _Past(before.at_s, before.priority)
+            self._past[before.task_id] = Past(before.at_s, before.priority)
         self._no_longer_waits(before)
 
     def _task_started(self, event: TaskStarted) -> None:
@@ -245,10 +219,13 @@ class Metrics:
         past = self._past.get(event.task_id)
         asked = queued.priority if past is None else past.asked
         self._levels[asked].attempts += 1
-        self._recent.at(event.at_s)[_ATTEMPTS + asked] += 1
+        recent = self._recent
+        (recent.newest if event.at_s < recent.until_s else recent.at(event.at_s))[_ATTEMPTS + asked] += 1
 
     def _task_ended(self, event: TaskEnded) -> None:
         at_s, outcome, task_id = event.at_s, event.outcome, event.task_id
+        if at_s >= self.due_s:
+            self.due(at_s)
         state = outcome.state
         queued = self._live.pop(task_id, None)
         if queued is None:  # It was never ready: what it depends on failed, or its job was cancelled before.
@@ -272,7 +249,10 @@ class Metrics:
             self._count_end(level, state)
             if state is not _TASK_FAILED:
                 return
-        self._recent.at(at_s)[(_COMPLETED if completed else _FAILED) + asked] += 1
+        recent = self._recent
+        (recent.newest if at_s < recent.until_s else recent.at(at_s))[
+            (_COMPLETED if completed else _FAILED) + asked
+        ] += 1
         response_s = at_s - arrived_s
         weight = level.sampler.weigh(at_s)
         if weight:
@@ -289,7 +269,7 @@ class Metrics:
             self._retried[0 if completed else 1] += 1
 
     @staticmethod
-    def _count_end(level: _Level, state: TaskState) -> None:
+    def _count_end(level: Level, state: TaskState) -> None:
         if state is TaskState.COMPLETED:
             level.completed += 1
         elif state is TaskState.FAILED:
@@ -300,13 +280,15 @@ class Metrics:
             level.skipped += 1
 
     def _task_retrying(self, event: TaskRetrying) -> None:
+        if event.at_s >= self.due_s:
+            self.due(event.at_s)
         queued = self._live.get(event.task_id)
         if queued is None:
             self._levels[event.priority].retries += 1
             return
         past = self._past.get(event.task_id)
         if past is None:
-            past = self._past[event.task_id] = _Past(queued.at_s, queued.priority)
+            past = self._past[event.task_id] = Past(queued.at_s, queued.priority)
         past.retried = True
         self._levels[past.asked].retries += 1
         self._no_longer_waits(queued)
@@ -327,7 +309,7 @@ class Metrics:
             return
         past = self._past.get(task_id)
         if past is None:
-            past = self._past[task_id] = _Past(queued.at_s, queued.priority)
+            past = self._past[task_id] = Past(queued.at_s, queued.priority)
         if event.reason == "set":  # A person asked for it: from now on the promise is that of the new class.
             past.asked = event.priority
         waits = self._no_longer_waits(queued)
@@ -346,6 +328,8 @@ class Metrics:
 
     def _paused_changed(self, event: PausedChanged) -> None:
         self.paused, self.pause_reason = event.priorities, event.reason
+        if event.at_s >= self.due_s:
+            self.due(event.at_s)
 
     def _worker_changed(self, event: WorkerChanged) -> None:
         key = (event.role, event.change)
@@ -361,7 +345,7 @@ class Metrics:
         return LevelMetrics(
             queued=depths[0][priority],
             running=depths[1][priority],
-            longest_wait_s=_longest_s(level, now_s),
+            longest_wait_s=longest_s(level, now_s),
             submitted=level.submitted,
             completed=level.completed,
             failed=level.failed,
@@ -380,12 +364,3 @@ class Metrics:
             running_time=level.running.lifetime().summary(),
             response=level.response.lifetime().summary(),
         )
-
-
-def _longest_s(level: _Level, now_s: float) -> float:
-    """Return how long the oldest task of a level has waited: the first of those in order, or one that was moved."""
-    since_s = min((queued.at_s for queued in level.moved.values()), default=now_s)
-    for queued in level.waits.values():
-        since_s = min(since_s, queued.at_s)
-        break
-    return now_s - since_s

@@ -76,7 +76,7 @@ class Observing:
                 usage=self._usage,
                 emit=self._engine.emit,
             )
-            self._engine.subscribe(self._watch.observe)
+            self._engine.measure(self._watch.folds)
         return self._watch
 
     def check(self, jobs: Sequence[Job]) -> None:

@@ -42,7 +42,7 @@ class Outbox:
             StepEnded(
                 now_s,
                 record.job.job_id,
-                record.task_id,
+                record.id_made or record.task_id,
                 record.task.name,
                 record.step_name,
                 record.priority,
@@ -61,7 +61,7 @@ class Outbox:
             TaskQueued(
                 now_s,
                 job.job_id,
-                record.task_id,
+                record.id_made or record.task_id,
                 record.task.name,
                 record.priority,
                 job.job.visible,
@@ -74,7 +74,7 @@ class Outbox:
             TaskStarted(
                 now_s,
                 job.job_id,
-                record.task_id,
+                record.id_made or record.task_id,
                 record.task.name,
                 record.priority,
                 record.attempt,
@@ -90,7 +90,7 @@ class Outbox:
             TaskEnded(
                 now_s,
                 job.job_id,
-                record.task_id,
+                record.id_made or record.task_id,
                 record.task.name,
                 record.priority,
                 record.outcome,

@@ -164,7 +164,6 @@ class TaskRecord:
     """A task: where it stands, what it waits for, what it has done so far."""
 
     __slots__ = (
-        "_task_id",
         "attempt",
         "deaths",
         "dependents",
@@ -172,6 +171,7 @@ class TaskRecord:
         "doom",
         "entry",
         "error",
+        "id_made",
         "in_attempt",
         "index",
         "job",
@@ -217,7 +217,7 @@ class TaskRecord:
         *,
         runs: bool = True,
     ) -> None:
-        self._task_id: str | None = None  # made when first asked for: only watchers do
+        self.id_made: str | None = None  # made when first asked for: only watchers do
         self.task = task
         self.job = job
         self.key = key
@@ -260,9 +260,9 @@ class TaskRecord:
 
     @property
     def task_id(self) -> str:
-        found = self._task_id
+        found = self.id_made
         if found is None:
-            found = self._task_id = f"{self.job.job_id}.{self.index}"
+            found = self.id_made = f"{self.job.job_id}.{self.index}"
         return found
 
     @property

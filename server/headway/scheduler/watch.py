@@ -54,9 +54,10 @@ class Watch:
         self._emit = emit
         self._timer: Timer | None = None
         self._closed = False
-        self._due_s = -math.inf  # no sample of the depths before this instant
         metrics, trace = self.metrics, self.trace
-        self._folds: dict[type[Event], Callable[[Any], None]] = {
+        metrics.due_s, metrics.due = -math.inf, self._sample
+        # What to do with each kind of event, for whoever dispatches by itself.
+        self.folds: dict[type[Event], Callable[[Any], None]] = {
             **metrics.folds,
             StepEnded: trace.step,
             LoopStalled: _both(metrics.folds[LoopStalled], trace.incident),
@@ -65,15 +66,13 @@ class Watch:
 
     def observe(self, event: Event) -> None:
         """Take note of an event; to be called for each one, in order."""
-        fold = self._folds.get(type(event))
+        fold = self.folds.get(type(event))
         if fold is not None:
             fold(event)
-            if event.at_s >= self._due_s:
-                self._sample(event.at_s)
 
     def _sample(self, at_s: float) -> None:
         """Note the depths, and see to it that somebody looks while there is work."""
-        self._due_s = at_s + DEPTH_INTERVAL_S
+        self.metrics.due_s = at_s + DEPTH_INTERVAL_S
         self.trace.depths(at_s, *self.metrics.depths())
         if self._timer is None and not self._closed:
             self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
@@ -101,7 +100,7 @@ class Watch:
         if self.metrics.alive or self.alerts.watching:
             self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
         else:
-            self._due_s = -math.inf  # The next event begins it all again, however soon it comes.
+            self.metrics.due_s = -math.inf  # The next event begins it all again, however soon it comes.
 
 
 def _both(one: Callable[[Any], None], other: Callable[[Any], None]) -> Callable[[Any], None]:

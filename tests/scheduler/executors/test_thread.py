@@ -175,3 +175,50 @@ asyncio.run(main())
 """
     done = await run([sys.executable, "-I", "-c", text], timeout_s=PATIENCE_S)
     assert (done.returncode, done.stdout) == (0, b"cancelled True\n"), done.stderr
+
+
+def alive() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith("headway-thread-")}
+
+
+async def test_threads_that_are_not_needed_end_after_a_while() -> None:
+    bench = Bench(ThreadExecutor(idle_s=0.01), StepKind.THREAD)
+    await bench.executor.start(bench.report)
+    before = alive()
+    meeting = threading.Barrier(3)
+    sinks = [bench.begin(meeting.wait)[1] for _ in range(3)]  # three at once need three threads
+    for sink in sinks:
+        await ended(sink)
+    for thread in alive() - before:
+        await asyncio.to_thread(thread.join, PATIENCE_S)
+        assert not thread.is_alive()
+    assert await bench.value(steps.echo, 1) == 1  # a new one is made when it is needed
+    await bench.executor.close(1.0)
+
+
+async def test_nothing_is_begun_before_the_start() -> None:
+    bench = Bench(ThreadExecutor(), StepKind.THREAD)
+    with pytest.raises(RuntimeError, match="not started"):
+        bench.begin(steps.echo, 1)
+
+
+async def test_what_is_said_after_the_close_is_not_heard() -> None:
+    """A step that was left behind beats and reports once more; its answer has been given."""
+    bench = Bench(ThreadExecutor(), StepKind.THREAD)
+    await bench.executor.start(bench.report)
+    go_on, said = threading.Event(), threading.Event()
+
+    def stubborn() -> None:
+        go_on.wait(PATIENCE_S)
+        current_step().heartbeat()
+        current_step().report_partial("late")
+        said.set()
+
+    _, sink = bench.begin(stubborn)
+    await bench.executor.close(0.0)
+    assert (await ended(sink)).cancelled
+    go_on.set()
+    assert await asyncio.to_thread(said.wait, PATIENCE_S)
+    await asyncio.sleep(0)  # what was called on the loop from the thread is called now
+    await asyncio.sleep(0)
+    assert (sink.beats, sink.partials.empty(), sink.answers) == (0, True, 1)

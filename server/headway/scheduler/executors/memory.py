@@ -35,16 +35,20 @@ def rss_mb(pid: int) -> float | None:
 
     20 µs on Linux; elsewhere psutil is asked.
     """
-    if sys.platform == "linux":
-        try:
-            with open(f"/proc/{pid}/statm", "rb", buffering=0) as statm:
-                return int(statm.read().split()[1]) * _PAGE_BYTES / MIB
-        except (OSError, IndexError):
-            return None
-    else:
-        import psutil
+    if sys.platform != "linux":
+        return rss_mb_anywhere(pid)
+    try:
+        with open(f"/proc/{pid}/statm", "rb", buffering=0) as statm:
+            return int(statm.read().split()[1]) * _PAGE_BYTES / MIB
+    except (OSError, IndexError):
+        return None
 
-        try:
-            return float(psutil.Process(pid).memory_info().rss) / MIB
-        except psutil.Error:
-            return None
+
+def rss_mb_anywhere(pid: int) -> float | None:
+    """Return the same by psutil, on any system."""
+    import psutil  # where it is used: a worker that starts on Linux can do without
+
+    try:
+        return float(psutil.Process(pid).memory_info().rss) / MIB
+    except psutil.Error:
+        return None

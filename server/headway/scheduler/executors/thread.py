@@ -114,8 +114,15 @@ class _Lane:
 class ThreadExecutor:
     """Implements `base.Executor` for StepKind.THREAD. Threads are started on demand and reused, last in first out."""
 
-    def __init__(self, sizes: Mapping[Role, int] = SIZES) -> None:
+    def __init__(self, sizes: Mapping[Role, int] = SIZES, *, idle_s: float = _IDLE_S) -> None:
+        """Start nothing yet.
+
+        Args:
+            sizes: How many steps of each role may run at once.
+            idle_s: A thread that was not needed for so long ends.
+        """
         self._sizes = dict(sizes)
+        self._idle_s = idle_s
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: list[_Lane] = []
         self._busy: dict[ThreadRun, _Lane] = {}
@@ -183,7 +190,7 @@ class ThreadExecutor:
     def _retire_later(self) -> None:
         if self._retire is None and self._loop is not None:
             self._least_idle = len(self._idle)
-            self._retire = self._loop.call_later(_IDLE_S, self._retire_idle)
+            self._retire = self._loop.call_later(self._idle_s, self._retire_idle)
 
     def _retire_idle(self) -> None:
         """End as many threads as were never needed in the last while."""

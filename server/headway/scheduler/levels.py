@@ -1,0 +1,54 @@
+"""What `metrics` counts of one priority, and remembers of the tasks that are alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headway.scheduler.model import Priority, TaskQueued
+from headway.scheduler.sketch import Sampler, WindowedSketch
+
+
+@dataclass(slots=True)
+class Past:
+    """What is remembered of a task that was queued more than once or moved; of all others `TaskQueued` says all."""
+
+    arrived_s: float
+    asked: Priority  # that of its promise
+    retried: bool = False
+
+
+@dataclass(slots=True)
+class Level:
+    """What is counted of one priority. `waits` holds the tasks that wait now, oldest first but for moved ones."""
+
+    submitted: int = 0
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    skipped: int = 0
+    soft_timeouts: int = 0
+    hard_timeouts: int = 0
+    retries: int = 0
+    shed: int = 0  # given up under overload
+    sla_kept: int = 0
+    sla_broken: int = 0
+    attempts: int = 0
+    waits: dict[str, TaskQueued] = field(default_factory=dict)
+    moved: dict[str, TaskQueued] = field(default_factory=dict)  # waiting, too, in no order
+    sampler: Sampler = field(default_factory=Sampler)
+    waiting: WindowedSketch = field(default_factory=WindowedSketch)
+    running: WindowedSketch = field(default_factory=WindowedSketch)
+    response: WindowedSketch = field(default_factory=WindowedSketch)
+
+
+def nothing_due(at_s: float) -> None:
+    """Nobody samples."""
+
+
+def longest_s(level: Level, now_s: float) -> float:
+    """Return how long the oldest task of a level has waited: the first of those in order, or one that was moved."""
+    since_s = min((queued.at_s for queued in level.moved.values()), default=now_s)
+    for queued in level.waits.values():
+        since_s = min(since_s, queued.at_s)
+        break
+    return now_s - since_s
