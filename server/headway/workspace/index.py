@@ -9,11 +9,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from headway.workspace.text import Position, Range
 from headway.workspace.words import body_words, searchable
+
+if TYPE_CHECKING:  # They load tree-sitter, which only workers need.
+    from headway.workspace.syntax import Parse
+    from headway.workspace.trees import Trees
 
 # Raise it when the same file would now be indexed otherwise: stores made by older versions are rebuilt.
 INDEX_VERSION = 3
@@ -209,24 +214,29 @@ def module_name(path: str) -> str:
     return ".".join(parts)
 
 
-def index_text(path: str, text: str, language: str | None = None) -> FileIndex:
+def index_text(
+    path: str, text: str, language: str | None = None, trees: Trees | None = None, owner: str = ""
+) -> FileIndex:
     """Return what a file says.
 
     Args:
         path: Relative to its workspace folder, with slashes; part of what the file is found by.
         text: The whole file, decoded, without byte order mark.
         language: Where it is known better than by the file's name.
+        trees: Knows the tree of the text's last version, where it is edited. `owner`: says whose text it is, together
+            with its path.
     """
     if not text.isascii():
         # Half a surrogate pair, which only editors and UTF-16 files can bring, is no text to anybody behind us.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     language = language or language_of(path) or "text"
+    tree_of = () if trees is None else (partial(trees.parse, (owner, path)),)
     if language == "python":
         from headway.workspace import python_grammar  # Loads tree-sitter, which only workers need.
 
-        parsed = python_grammar.parse(text)
+        parsed = python_grammar.parse(text, *tree_of)
     else:
-        parsed = _parsed(path, text, language)
+        parsed = _parsed(path, text, language, *tree_of)
     whole = _whole_file(
         file_name(path), text, SymbolKind.MODULE if language == "python" else SymbolKind.FILE, parsed.doc
     )
@@ -268,7 +278,7 @@ def chunks_of(path: str, definitions: Sequence[Definition], bodies: Iterable[tup
     return chunks
 
 
-def _parsed(path: str, text: str, language: str) -> Parsed:
+def _parsed(path: str, text: str, language: str, *tree_of: Parse) -> Parsed:
     from headway.workspace.grammars.registry import grammar_for  # Loads tree-sitter, as above.
 
     grammar = grammar_for(path, language, text)
@@ -276,7 +286,7 @@ def _parsed(path: str, text: str, language: str) -> Parsed:
         return Parsed([], [], [], "", None)
     from headway.workspace.grammars.extraction import extract
 
-    return extract(text, grammar)
+    return extract(text, grammar, *tree_of)
 
 
 def _whole_file(name: str, text: str, kind: SymbolKind, doc: str) -> Definition:

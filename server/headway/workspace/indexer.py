@@ -13,7 +13,9 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from headway.workspace import placing
 from headway.workspace.database import StoreBusyError, StoreError, StoreUnusableError
@@ -25,6 +27,9 @@ from headway.workspace.packing import unpack_bodies, unpack_definitions
 from headway.workspace.packs import FILE_WEIGHT, Pack
 from headway.workspace.segments import IndexedFile, Segment
 from headway.workspace.store import FileRecord, Store, StoredFile, StoreStats
+
+if TYPE_CHECKING:
+    from headway.workspace.trees import Trees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +130,15 @@ def index_open_text(spec: FolderSpec, path: str, text: str, language: str) -> In
     if len(text) > spec.options.read.max_bytes:
         return _stored(spec, {path: Skipped(reason="tooLarge")})
     content = digest(text.encode("utf-8", "surrogatepass"))
-    return _stored(spec, {path: FileText(text=text, digest=content, signature="")}, language)
+    return _stored(spec, {path: FileText(text=text, digest=content, signature="")}, language, _trees())
+
+
+@cache
+def _trees() -> Trees:
+    """Return the trees of what is being edited, as far as this process has seen it."""
+    from headway.workspace.trees import Trees  # Loads tree-sitter, which steps without an edit may not need.
+
+    return Trees()
 
 
 def skip_files(spec: FolderSpec, batch: str, reason: str) -> Indexed:
@@ -149,7 +162,12 @@ def forget_files(spec: FolderSpec, batch: str) -> Indexed:
         return Indexed(trouble=trouble, reason=reason)
 
 
-def _stored(spec: FolderSpec, found: Mapping[str, FileText | Skipped], language: str | None = None) -> Indexed:
+def _stored(
+    spec: FolderSpec,
+    found: Mapping[str, FileText | Skipped],
+    language: str | None = None,
+    trees: Trees | None = None,
+) -> Indexed:
     try:
         store = open_store(spec)
         known = store.get(list(found))
@@ -175,7 +193,7 @@ def _stored(spec: FolderSpec, found: Mapping[str, FileText | Skipped], language:
         reused = _known_by_content(spec, store, to_read, language)
         records += reused
         for path in to_read.keys() - {record.path for record in reused}:
-            record = _record(path, to_read[path], language)
+            record = _record(spec, path, to_read[path], language, trees)
             records.append(record)
             if record.note:
                 notes.append((path, record.note))
@@ -240,8 +258,8 @@ def _again(path: str, file: FileText, content: Content) -> FileRecord:
     )
 
 
-def _record(path: str, file: FileText, language: str | None) -> FileRecord:
-    parsed: FileIndex = index_text(path, file.text, language)
+def _record(spec: FolderSpec, path: str, file: FileText, language: str | None, trees: Trees | None) -> FileRecord:
+    parsed: FileIndex = index_text(path, file.text, language, trees, spec.root)
     note = "; ".join(part for part in (file.note, parsed.problem) if part) or None
     return FileRecord(
         path=path,

@@ -68,7 +68,7 @@ def joined(parts: Sequence[bytes]) -> bytes:
     return b"".join((array("Q", (len(parts),)).tobytes(), sizes.tobytes(), *parts))
 
 
-def parted(block: bytes) -> list[bytes]:
+def parted(block: bytes) -> list[memoryview]:
     """Return what was `joined`.
 
     Raises:
@@ -81,8 +81,9 @@ def parted(block: bytes) -> list[bytes]:
     sizes.frombytes(block[8:at])
     if at + sum(sizes) != len(block):
         raise ValueError("the parts of a block are not what it says")
+    view = memoryview(block)  # Cutting it up copies nothing.
     parts = []
     for size in sizes:
-        parts.append(block[at : at + size])
+        parts.append(view[at : at + size])
         at += size
     return parts

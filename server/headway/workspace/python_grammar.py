@@ -20,7 +20,9 @@ from headway.workspace.syntax import (
     MAX_DOC_LENGTH,
     PARSE_LIMIT_S,
     SPACE,
+    Parse,
     Source,
+    parse_all,
 )
 
 _QUOTES = re.compile(r"^[A-Za-z]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
@@ -41,10 +43,10 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_python.language()))
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str, tree_of: Parse = parse_all) -> Parsed:
     """Return the definitions of Python source, in the order in which they start."""
     source = Source(text)
-    tree = source.parse(_parser())
+    tree = tree_of(source, _parser())
     if tree is None:
         return Parsed([], [], [], "", f"too complex: not parsed within {PARSE_LIMIT_S:.0f} s")
     root = tree.root_node

@@ -172,10 +172,10 @@ class Segment:
             numbers.frombytes(next(parts))
             setattr(segment, name, numbers)
         for name in _BYTES:
-            setattr(segment, name, next(parts))
-        has_folded, folded = next(parts), next(parts)
+            setattr(segment, name, bytes(next(parts)))
+        has_folded, folded = bytes(next(parts)), bytes(next(parts))
         segment._folded = (folded or segment._names) if has_folded else None
-        paths, containers, wide = (next(parts).decode("utf-8", "surrogatepass") for _ in range(3))
+        paths, containers, wide = (str(next(parts), "utf-8", "surrogatepass") for _ in range(3))
         segment.paths = paths.split("\0") if len(segment.file_ids) else []
         segment._containers = containers.split("\0")
         segment._wide = {row: tuple(columns) for row, columns in json.loads(wide)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Final
+from typing import Final, Protocol
 
 from tree_sitter import Node, Parser, Tree
 
@@ -21,6 +21,12 @@ _LONE_CR: Final = re.compile(rb"\r(?!\n)")
 SPACE: Final = re.compile(r"\s+")
 
 
+class Parse(Protocol):
+    """How a text becomes a tree: `parse_all`, or one that knows its former tree."""
+
+    def __call__(self, source: Source, parser: Parser) -> Tree | None: ...
+
+
 class Source:
     """A text in UTF-8 with the protocol's line ends, and where its lines begin."""
 
@@ -30,8 +36,12 @@ class Source:
         self.data = _LONE_CR.sub(b"\n", text.encode("utf-8", "surrogatepass"))
         self._lines = None if self.data.isascii() else [0, *(m.end() for m in re.finditer(rb"\n", self.data))]
 
-    def parse(self, parser: Parser) -> Tree | None:
-        """Return the tree, None where the parser is not done within the limit."""
+    def parse(self, parser: Parser, former: Tree | None = None) -> Tree | None:
+        """Return the tree, None where the parser is not done within the limit.
+
+        Args:
+            former: The tree of another text, edited to be that of this one; see `trees`.
+        """
         data = self.data
         deadline_at_s = time.monotonic() + PARSE_LIMIT_S
 
@@ -42,7 +52,9 @@ class Source:
             return time.monotonic() > deadline_at_s
 
         try:
-            return parser.parse(read, progress_callback=is_late)
+            if former is None:
+                return parser.parse(read, progress_callback=is_late)
+            return parser.parse(read, former, progress_callback=is_late)
         except ValueError:
             parser.reset()  # Otherwise the next parse would go on with this text.
             return None
@@ -87,3 +99,8 @@ class Source:
         assert self._lines is not None
         start = self._lines[row]
         return self.data[start : start + column].decode("utf-8", "replace")
+
+
+def parse_all(source: Source, parser: Parser) -> Tree | None:
+    """Return the tree of a text of which nothing was known before."""
+    return source.parse(parser)

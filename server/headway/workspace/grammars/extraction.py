@@ -17,7 +17,15 @@ from tree_sitter import Language, Node, Parser
 
 from headway.workspace.grammars.rules import ENUM, OBJECT, SPACE, TYPE, Grammar, Name, Rule, reach
 from headway.workspace.index import Definition, Parsed, SymbolKind
-from headway.workspace.syntax import MAX_BODY_LENGTH, MAX_DETAIL_LENGTH, MAX_DOC_LENGTH, PARSE_LIMIT_S, Source
+from headway.workspace.syntax import (
+    MAX_BODY_LENGTH,
+    MAX_DETAIL_LENGTH,
+    MAX_DOC_LENGTH,
+    PARSE_LIMIT_S,
+    Parse,
+    Source,
+    parse_all,
+)
 from headway.workspace.syntax import SPACE as WHITE
 
 _MOST_COMMENTS: Final = 40
@@ -64,7 +72,7 @@ def parser_of(package: str, function: str) -> Parser:
         raise MissingGrammarError(f"{package.replace('_', '-')} cannot be loaded: {error}") from error
 
 
-def extract(text: str, grammar: Grammar) -> Parsed:
+def extract(text: str, grammar: Grammar, tree_of: Parse = parse_all) -> Parsed:
     """Return the definitions of source text, in the order in which they start."""
     try:
         parser = parser_of(grammar.package, grammar.function)
@@ -73,7 +81,7 @@ def extract(text: str, grammar: Grammar) -> Parsed:
     if grammar.unfit is not None and grammar.unfit.search(text):
         return Parsed([], [], [], "", "too deep: not parsed")
     source = Source(text)
-    tree = source.parse(parser)
+    tree = tree_of(source, parser)
     if tree is None:
         return Parsed([], [], [], "", f"too complex: not parsed within {PARSE_LIMIT_S:.0f} s")
     walk = _Walk(source, grammar)
