@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
 import pytest
@@ -161,3 +162,28 @@ async def test_wrong_arguments_are_named(office: OpenOffice) -> None:
         board = Board(place)
         with pytest.raises(InvalidArgumentError, match="glob"):
             board.diagnosing.submission({"glob": "x"}, title=None, priority=None)
+
+
+@pytest.mark.asyncio
+async def test_a_ruff_that_does_not_answer_is_said_and_nothing_waits_for_it(office: OpenOffice) -> None:
+    """A named pipe lies where ruff reads its configuration: it waits there for ever, and a person learns why."""
+    async with office() as place:
+        pipe = place.root / "pyproject.toml"
+        os.mkfifo(pipe)
+        diagnosing = Diagnosing(place.session, run_limit_s=0.5)
+        place.add(diagnosing)
+        place.open("a.py", "unknown_name\n")
+        await place.start()
+        async with asyncio.timeout(60):
+            while True:
+                if "ruff gives no answer (a.py" in (place.session.trouble or ""):
+                    break
+                await asyncio.sleep(0.05)
+        pipe.unlink()
+        place.session.change_folders(added=(), removed=(place.root.as_uri(),))  # It is started anew.
+        async with asyncio.timeout(60):
+            while True:
+                place.set("a.py", "unknown_name\n")
+                found = await diagnosing.pull(place.uri("a.py"))
+                if place.session.trouble is None and "F821" in [finding.code for finding in found]:
+                    return

@@ -19,6 +19,13 @@ CHINESE: Final[Mapping[str, str]] = {
     "ty is not installed beside Headway: completions know the open text only.": (
         "Headway 旁没有安装 ty：补全只了解打开的文本。"
     ),
+    (
+        "ruff gives no answer ({document} for {limit_s:g} s): there are no new diagnostics. Look whether a "
+        "configuration file holds it up that cannot be read, or restart."
+    ): (
+        "ruff 没有响应（{document}，已 {limit_s:g} 秒）：没有新的诊断。请检查是否有无法读取的配置文件阻塞了它，"
+        "或重新启动。"
+    ),
     "ruff is not installed beside Headway: there are no diagnostics.": "Headway 旁没有安装 ruff：没有诊断。",
     "{count:,} further findings in this file are not shown.": "此文件中另有 {count:,} 个问题未显示。",
     # the workspace's Python

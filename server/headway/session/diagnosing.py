@@ -39,7 +39,6 @@ from headway.workspace.uris import identity
 
 _log = logging.getLogger(__name__)
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
-_RUN_LIMIT_S = 10.0
 _READY_LIMIT_S = 8.0
 _STOOD_STILL_S = 1.0
 _STALE_ANSWERS = 3
@@ -56,9 +55,15 @@ class _Waiting:
 
 
 class Diagnosing(Room):
-    """Keeps the findings of open documents up to date; analyses whole workspaces (the `JobSource` of "analysis")."""
+    """Keeps the findings of open documents up to date; analyses whole workspaces (the `JobSource` of "analysis").
 
-    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16") -> None:
+    Args:
+        encoding: How the client counts columns; ruff is asked to do the same.
+        run_limit_s: How long ruff may take for one document, until a person is told that it does not answer.
+    """
+
+    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16", *, run_limit_s: float = 10.0) -> None:
+        self._run_limit_s = run_limit_s
         self._context = context
         self._encoding = encoding
         self._ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
@@ -177,7 +182,7 @@ class Diagnosing(Room):
             kind=TaskKind.COROUTINE,
             requirement=_COST,
             supersede_key=("diagnose", key),
-            timeout=TimeoutPolicy(hard_s=_RUN_LIMIT_S + _READY_LIMIT_S),
+            timeout=TimeoutPolicy(hard_s=self._run_limit_s + _READY_LIMIT_S),
         )
 
     async def _run(self, key: str, document: Document) -> list[Finding] | None:
@@ -191,7 +196,7 @@ class Diagnosing(Room):
         if len(document.content) > LONGEST_TEXT:
             return []
         loop = asyncio.get_running_loop()
-        due_s = loop.time() + _RUN_LIMIT_S
+        due_s = loop.time() + self._run_limit_s
         try:
             async with asyncio.timeout_at(due_s):
                 for _ in range(_STALE_ANSWERS):
@@ -205,7 +210,16 @@ class Diagnosing(Room):
             if loop.time() > due_s + _STOOD_STILL_S:
                 # The whole process was stopped, or the machine slept: nobody may have been slow.
                 return await self._findings(document)
-            _log.warning("no findings for %s within %.0f s", document.uri, _RUN_LIMIT_S)
+            _log.warning("no findings for %s within %.0f s", document.uri, self._run_limit_s)
+            self._context.degraded(
+                "ruff's answers",
+                say(
+                    "ruff gives no answer ({document} for {limit_s:g} s): there are no new diagnostics. Look whether a "
+                    "configuration file holds it up that cannot be read, or restart.",
+                    document=document.uri.rpartition("/")[2],
+                    limit_s=self._run_limit_s,
+                ),
+            )
         except EngineError as error:
             _log.info("no findings for %s: %s", document.uri, error)
         return None
@@ -219,6 +233,7 @@ class Diagnosing(Room):
         if reply is None:
             return []
         report = await reply
+        self._context.degraded("ruff's answers", None)
         return findings(document, report, self._ruff.encoding)
 
     def _publish(self, key: str, document: Document, found: Sequence[Finding]) -> None:
