@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from headway.engines.embedder import SENTINEL
 from headway.session.indexing import Indexing
 from headway.session.meaning import Meaning
 from headway.session.searching import SearchAnswer, Searching, SearchQuery
@@ -158,6 +159,39 @@ def test_nothing_is_asked_for_twice(tmp_path: Path) -> None:
             await clone.stands("complete")
             assert names(await clone.search("automobile"))[0] == "park"
         assert [text for text in peer.texts if text.startswith("park")] == first
+
+    with endpoint() as peer:
+        asyncio.run(scenario(peer))
+
+
+def test_what_was_kept_before_it_was_broken_off_is_not_asked_for_again(tmp_path: Path) -> None:
+    async def scenario(peer: Peer) -> None:
+        ws = Place(tmp_path)
+        ws.ask_of(peer, batch_size=1, max_concurrency=1)
+        for number in range(6):
+            ws.write(f"f{number}.py", f"def made_{number}():\n    return {number}\n")
+        reached = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def fault(texts: list[str]) -> None:
+            if len(peer.texts) >= 5 and peer.open.is_set():
+                peer.open.clear()
+                loop.call_soon_threadsafe(reached.set)
+                peer.open.wait(60)
+
+        peer.fault = fault
+        async with asyncio.timeout(LIMIT_S), ws.searching():
+            await reached.wait()
+            assert ws.meaning.standing.state == "building"
+            assert (await ws.search("made")).state == "indexing"
+        peer.fault = lambda texts: None
+        peer.open.set()
+        async with ws.searching():
+            await ws.stands("complete")
+        asked = [text for text in peer.texts if text not in (SENTINEL, "made")]
+        assert len(set(asked)) == 12  # a file and a function each
+        # The answer that was on its way when it ended, and the one before it that was not yet kept.
+        assert len(asked) <= 12 + 2
 
     with endpoint() as peer:
         asyncio.run(scenario(peer))

@@ -15,6 +15,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from headway.engines.embeddings import (
@@ -50,6 +51,7 @@ _AGAIN_AFTER_S: Final = 600.0  # what only a person can mend may have been mende
 _VISIBLE_FROM_FILES: Final = 20
 _WINDOW: Final = 32
 _MOST_QUERIES: Final = 64
+_LONGEST_QUERY: Final = 1_000  # characters: small models take no more
 _SCAN_LIMIT_S: Final = 3.0
 _ASKING: Final = Requirement(cpu_cores=0.0, memory_mb=1)
 _SCANNING: Final = Requirement(cpu_cores=0.1, memory_mb=100)
@@ -64,6 +66,13 @@ class Standing:
 
 
 OFF: Final = Standing(state="off", coverage=0.0)
+
+
+def vectors_of_model(cache_dir: Path, config: EndpointConfig, passage_prefix: str) -> VectorsSpec:
+    """Return where the vectors of a model lie: a file for each endpoint, model and what else decides a vector."""
+    identity = json.dumps([config.url, config.model, config.dimensions, passage_prefix])
+    name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:20]
+    return VectorsSpec(path=str(cache_dir / "vectors" / f"{name}.sqlite"), model=identity)
 
 
 class Question:
@@ -174,14 +183,11 @@ class Meaning(Room):
                 say("Search by meaning is off: headway.embeddings.url is no address ({problem}).", problem=str(error)),
             )
             return
-        identity = json.dumps([config.url, config.model, config.dimensions, settings.passage_prefix])
-        name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:20]
-        path = self._context.cache_dir / "vectors" / f"{name}.sqlite"
         self._kit = Kit(
             settings=settings,
             config=config,
             endpoint=endpoint,
-            vectors=VectorsSpec(path=str(path), model=identity),
+            vectors=vectors_of_model(self._context.cache_dir, config, settings.passage_prefix),
             pace=Pace(settings.max_concurrency),
         )
         self._arm(0.0)
@@ -308,7 +314,7 @@ class Meaning(Room):
         limit_s = kit.settings.query_timeout_ms / 1000
         handle = self._context.scheduler.run(
             kit.endpoint.ask,
-            request_body(kit.config, [kit.settings.query_prefix + text]),
+            request_body(kit.config, [kit.settings.query_prefix + text[:_LONGEST_QUERY]]),
             limit_s,
             priority=Priority.HIGH,
             name=f"what {text[:40]!r} means",
