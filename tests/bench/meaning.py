@@ -133,7 +133,8 @@ async def _search(wire: Wire, query: str, state: str) -> float:
     began_s = time.perf_counter()
     answer = await wire.ask("headway/search", {"query": query})
     taken_s = time.perf_counter() - began_s
-    if not answer["hits"] or not _stands(answer, state):
+    # Now and then the folder is compared with the disk; that is part of what a search meets.
+    if not answer["hits"] or answer["meaning"]["state"] != state:
         raise RuntimeError(f"{query!r} was not answered by all that is there: {str(answer)[:300]}")
     if state == "complete" and not any(hit["why"] != "lexical" for hit in answer["hits"]):
         raise RuntimeError(f"{query!r} was not looked for by meaning")

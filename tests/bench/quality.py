@@ -5,7 +5,8 @@ as the server fuses them stand a plain FTS5 table over the same definitions, and
 with most of the question's words first.
 
 With HEADWAY_EMBEDDINGS_URL, and HEADWAY_EMBEDDINGS_MODEL, meaning takes part. HEADWAY_QUALITY_PARTS narrows django to
-some folders, comma-separated, so that a small model is done with it in minutes; HEADWAY_QUALITY_CACHE keeps vectors.
+some folders, comma-separated, and HEADWAY_QUALITY_OWN_PARTS this repository (Python and TypeScript), so that a small
+model is done with them in minutes; HEADWAY_QUALITY_CACHE keeps vectors.
 """
 
 from __future__ import annotations
@@ -73,10 +74,15 @@ class Place:
 def bench() -> Iterator[Figure]:
     """recall@10 and MRR of each way to search, on two code bases."""
     with tempfile.TemporaryDirectory(prefix="headway-quality-", ignore_cleanup_errors=True) as folder:
-        parts = [part for part in os.environ.get("HEADWAY_QUALITY_PARTS", "").split(",") if part]
         django = project.fetch(project.cache_folder())
+        parts = _parts("HEADWAY_QUALITY_PARTS", "")
         yield from _measured("django", django, parts, Path(folder) / "django")
-        yield from _measured("headway", ROOT, ["server", "client-vscode/src", "tests"], Path(folder) / "headway")
+        own = _parts("HEADWAY_QUALITY_OWN_PARTS", "server,client-vscode/src,tests")
+        yield from _measured("headway", ROOT, own, Path(folder) / "headway")
+
+
+def _parts(variable: str, otherwise: str) -> list[str]:
+    return [part for part in os.environ.get(variable, otherwise).split(",") if part]
 
 
 def _measured(name: str, source: Path, parts: Sequence[str], scratch: Path) -> Iterator[Figure]:

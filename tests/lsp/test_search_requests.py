@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.endpoint import Peer, endpoint
 from tests.lsp.wire import Wire, run, server
 
 # An emoji stands before a name: its column differs in every encoding.
@@ -123,3 +124,23 @@ def test_hits_come_in_parts_that_add_up_to_the_whole_answer(tmp_path: Path) -> N
             assert nothing["hits"] == []
 
     run(scenario())
+
+
+def test_meaning_counts_once_the_workspace_is_trusted_and_nothing_is_sent_before(tmp_path: Path) -> None:
+    (tmp_path / "lot.py").write_text("def park(spot): pass\n")
+
+    async def scenario(peer: Peer) -> None:
+        async with server(tmp_path) as wire:
+            settings = {"embeddings": {"url": peer.url, "model": "words"}}
+            await wire.initialize(tmp_path, initializationOptions={"settings": settings})
+            await wire.ask("headway/submit", {"type": "index", "arguments": {}})
+            before = await wire.ask("headway/search", {"query": "automobile"})
+            assert before["meaning"] == {"state": "off", "coverage": 0.0}
+            assert peer.requests == 0
+            wire.notify("headway/trustGranted", {})
+            after = await wire.ask("headway/search", {"query": "automobile"})
+            assert after["meaning"]["state"] != "off"
+            assert peer.requests > 0
+
+    with endpoint() as peer:
+        run(scenario(peer))
