@@ -201,10 +201,14 @@ async def _ours(scratch: Path, questions: Sequence[Question], url: str) -> list[
                 print(f"  {told:.0%} have vectors", flush=True)
         searching = Searching(ws, indexing, meaning if url else None)
         ranks = []
+        is_heard = not url
         for question in questions:
             answer = await searching.search(SearchQuery(text=question.text, limit=BEST))
             ranks.append(next((n for n, hit in enumerate(answer.hits, 1) if _is(hit, ws.root, question)), None))
+            is_heard = is_heard or any(hit.why != "lexical" for hit in answer.hits)
         await meaning.close()
+    if not is_heard:
+        raise RuntimeError("no search heard anything of meaning: see the log, and try on a quieter machine")
     return ranks
 
 

@@ -52,7 +52,8 @@ _VISIBLE_FROM_FILES: Final = 20
 _WINDOW: Final = 32
 _MOST_QUERIES: Final = 64
 _LONGEST_QUERY: Final = 1_000  # characters: small models take no more
-_SCAN_LIMIT_S: Final = 3.0
+_SCAN_LIMIT_S: Final = 30.0
+_MOST_SCANS: Final = 4
 _ASKING: Final = Requirement(cpu_cores=0.0, memory_mb=1)
 _SCANNING: Final = Requirement(cpu_cores=0.1, memory_mb=100)
 
@@ -127,6 +128,7 @@ class Meaning(Room):
         self._seen: object = None  # as it was when the running job began
         self._total = self._left = 0
         self._is_unavailable = False
+        self._scans = 0  # searches of vectors that are under way
         self._timer: asyncio.TimerHandle | None = None
         self._queries: OrderedDict[str, Sequence[float]] = OrderedDict()
 
@@ -350,7 +352,7 @@ class Meaning(Room):
     async def near(self, vector: Sequence[float], limit: int, scope: Scope, kinds: frozenset[int]) -> Sequence[Near]:
         """Return what is near a vector, best first; nothing where that could not be found out in time."""
         kit = self._kit
-        if kit is None:
+        if kit is None or self._scans >= _MOST_SCANS:
             return ()
         handle = self._context.scheduler.run(
             nearest,
@@ -362,9 +364,23 @@ class Meaning(Room):
             timeout=TimeoutPolicy(hard_s=_SCAN_LIMIT_S),
             affinity="nearest",
         )
+        self._scans += 1
+        ended = asyncio.Event()
+
+        def settled(_: JobOutcome) -> None:
+            self._scans -= 1
+            ended.set()
+
+        handle.add_done_callback(settled)
         try:
+            # A process that is new reads all vectors first. It is let go on with that, for the next search's sake.
+            async with asyncio.timeout(kit.settings.query_timeout_ms / 1000):
+                await ended.wait()
             found: Sequence[Near] = await value_of(handle)
-        except (RequestFailedError, RequestCancelledError, RequestSupersededError) as error:
-            _log.info("vectors could not be searched: %s", error)
+        except asyncio.CancelledError:
+            handle.cancel("nobody waits for it")
+            raise
+        except (TimeoutError, RequestFailedError, RequestCancelledError, RequestSupersededError) as error:
+            _log.info("vectors could not be searched: %s", str(error) or "not in time")
             return ()
         return found
