@@ -335,3 +335,20 @@ def test_what_was_read_through_is_read_through_again_once_somebody_has_written_t
     assert is_sound(path)
     os.utime(path, ns=(1, 1))
     assert not is_sound(path)
+
+
+def test_tidying_gives_room_back_and_loses_nothing(store: Store) -> None:
+    for number in range(40):
+        store.write([record(f"{number}_{part}.py", SOURCE.replace("value", f"value_{number}")) for part in range(20)])
+    store.write([], [path for path in store.known() if not path.startswith("1_")])
+    store._db.execute("DELETE FROM former")  # kept in case that it comes back
+    before = store.stats().size_bytes
+    for _ in range(1_000):
+        if not store.tidy():
+            break
+    else:
+        pytest.fail("tidying does not end")
+    assert store.stats().size_bytes < before / 2
+    assert {path for path, _ in found(store, "kelvinize")} <= {f"1_{part}.py" for part in range(20)}
+    assert len(found(store, "kelvinize")) == 10
+    store.check()

@@ -25,6 +25,9 @@ from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
 
 _LOADED_WEIGHT: Final = 20_000  # see `packs.Pack`; adopting it takes the loop a few milliseconds
+# After so many files the stored index is put in order; that is given up after so many steps, until the next time.
+_TIDY_FROM_FILES: Final = 100
+_MOST_TIDYING: Final = 500
 
 
 class Owner(Protocol):
@@ -168,6 +171,11 @@ async def working(
             packed: Loaded | None = await answer
             if packed is not None and packed.segment is not None:
                 owner.loaded(Segment.unpack(packed.segment), repacked=True)
+    for number in range(_MOST_TIDYING if plan.file_count >= _TIDY_FROM_FILES and is_current() else 0):
+        task, answer = owner.answers.asking(f"tidy the index of {name}, {number + 1}", indexer.tidy, spec)
+        yield task
+        if not await answer:
+            break
 
 
 def _took(owner: Owner, work: WorkList, delays_s: Sequence[float], item: Work, value: Indexed | None) -> None:

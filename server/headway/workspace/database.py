@@ -18,6 +18,7 @@ PAGE_BYTES: Final = 4_096
 _LOCK_WAIT_S: Final = 5.0
 _MAX_BYTES: Final = 2 << 30
 _JOURNAL_BYTES: Final = 16 << 20
+_VACUUMED_PAGES: Final = 1_000  # at once
 _CHECKED: Final = "-checked"
 _UNUSABLE: Final = frozenset(
     {
@@ -51,10 +52,12 @@ class StoreUnusableError(StoreError):
     """Nothing can be written there (rights, full disk, a file system without locks). Use another place."""
 
 
-def connect(path: str) -> sqlite3.Connection:
+def connect(path: str, *, is_new: bool = False) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
     try:
         db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        if is_new:  # not later: others would take it for a change
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise StoreUnusableError(path, "the file system does not support SQLite's write-ahead log")
@@ -97,7 +100,7 @@ def created(path: str) -> Iterator[sqlite3.Connection]:
     """
     _remove_left(f"{path}.new-")
     fresh = f"{path}.new-{os.getpid()}"
-    db = connect(fresh)
+    db = connect(fresh, is_new=True)
     try:
         yield db
     finally:
@@ -132,6 +135,25 @@ def runs(pid: int) -> bool:
     import psutil  # Only where something was left behind.
 
     return psutil.pid_exists(pid)
+
+
+def tidy(db: sqlite3.Connection, table: str) -> bool:
+    """Merge some of what many changes left of a full-text table in pieces; then give back room.
+
+    Returns:
+        Whether something is left to do.
+    """
+    before = db.total_changes
+    # A negative number merges until one piece is left; by so many pages at a time, so that no writer waits for long.
+    db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', -300)")
+    if db.total_changes - before >= 2:  # as SQLite tells that it goes on
+        return True
+    # As a script: its steps give no rows, and `execute` would end after the first page.
+    db.executescript(f"PRAGMA incremental_vacuum({_VACUUMED_PAGES});")
+    if db.execute("PRAGMA freelist_count").fetchone()[0]:
+        return True
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return False
 
 
 # ---- what was read through already ----------------------------------------------------------------------------------

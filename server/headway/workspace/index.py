@@ -14,14 +14,14 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from headway.workspace.text import Position, Range
-from headway.workspace.words import body_words, searchable
+from headway.workspace.words import body_words, searchable, split_identifier, telling
 
 if TYPE_CHECKING:  # They load tree-sitter, which only workers need.
     from headway.workspace.syntax import Parse
     from headway.workspace.trees import Trees
 
 # Raise it when the same file would now be indexed otherwise: stores made by older versions are rebuilt.
-INDEX_VERSION = 3
+INDEX_VERSION = 4
 
 _MAX_BODY_WORDS = 250
 _MAX_FILE_WORDS = 1_500
@@ -266,15 +266,18 @@ def chunks_of(path: str, definitions: Sequence[Definition], bodies: Iterable[tup
         definitions: All of the file, itself first.
         bodies: For each text the number of its definition and the words of its body.
     """
-    context = " ".join(searchable(part) for part in PurePosixPath(path).with_suffix("").parts)
-    owners: dict[str, str] = {"": context}
+    place = [word for part in PurePosixPath(path).with_suffix("").parts for word in split_identifier(part)]
+    owners: dict[str, str] = {}
     chunks = []
     for ordinal, body in bodies:
         definition = definitions[ordinal]
         container = definition.container
-        if container not in owners:
-            owners[container] = " ".join((*(searchable(part) for part in container.split(".") if part), context))
-        chunks.append(Chunk(ordinal, searchable(definition.name), owners[container], definition.doc, body))
+        context = owners.get(container)
+        if context is None:
+            # Each word once, and in parts only: what stands around a definition is of little weight.
+            around = dict.fromkeys((*split_identifier(container), *place))
+            context = owners[container] = " ".join(around)
+        chunks.append(Chunk(ordinal, searchable(definition.name), context, telling(definition.doc), body))
     return chunks
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headway.workspace import placing
 from headway.workspace.database import StoreBusyError, StoreError, StoreUnusableError
@@ -30,6 +31,8 @@ from headway.workspace.store import FileRecord, Store, StoredFile, StoreStats
 
 if TYPE_CHECKING:
     from headway.workspace.trees import Trees
+
+_TIDY_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,6 +340,19 @@ def pack(spec: FolderSpec, file_ids: Sequence[int]) -> Loaded:
         trouble, reason = trouble_of(error)
         return Loaded(trouble=trouble, reason=reason)
     return Loaded(segment=Segment(files).pack() if files else None, last_file_id=max(file_ids, default=0))
+
+
+def tidy(spec: FolderSpec) -> bool:
+    """Put the stored index in order, for about a quantum; return whether something is left to do."""
+    try:
+        store = open_store(spec)
+        stop_at_s = time.monotonic() + _TIDY_S
+        while store.tidy():
+            if time.monotonic() > stop_at_s:
+                return True
+    except StoreError:
+        pass  # Whatever it is, who needs the index next says so; in disorder it is only slower and larger.
+    return False
 
 
 def measure(spec: FolderSpec) -> StoreStats | None:

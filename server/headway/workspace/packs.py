@@ -19,7 +19,7 @@ CREATE TABLE packs (
 );
 """
 FILE_WEIGHT: Final = 4  # taking a file over costs as much as so many symbols of it
-_LEVEL: Final = 1  # it is read at each start
+_LEVEL: Final = 6
 
 
 class Pack(NamedTuple):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, translated
+from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, tidy, translated
 from headway.workspace.former import FORMER_SCHEMA, Content, contents, retire
 from headway.workspace.index import Chunk, Definition
 from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
@@ -330,10 +330,10 @@ class Store:
         with translated(self.path), self._transaction():
             self._db.executemany("UPDATE files SET signature = ?2 WHERE path = ?1", signatures)
 
-    def optimize(self) -> None:
-        """Merge what a first index left in pieces, so that searching is quicker."""
-        with translated(self.path), self._transaction():
-            self._db.execute("INSERT INTO chunks (chunks, rank) VALUES ('merge', 500)")
+    def tidy(self) -> bool:
+        """See `database.tidy`."""
+        with translated(self.path):
+            return tidy(self._db, "chunks")
 
     def _put(self, record: FileRecord, blob: bytes, bodies: bytes, stamp: int, totals: Counter[str]) -> None:
         file_id = self._forget(record.path, totals, keep_id=True)

@@ -56,7 +56,16 @@ def body_words(text: str, limit: int) -> str:
 def _told(word: str) -> str:
     """Return a word of a body as it is stored, empty for what every body holds."""
     # In parts only: who writes a long word in one piece means a name, and those are stored in one piece, too.
-    return "" if word.lower() in _CODE_NOISE else " ".join(split_identifier(word))
+    return "" if word.lower() in _CODE_NOISE else " ".join(filter(_tells, split_identifier(word)))
+
+
+def _tells(part: str) -> bool:
+    return part not in _STOP_WORDS and (len(part) > 1 or not part.isascii())
+
+
+def telling(text: str) -> str:
+    """Return the words of prose without those that no query is looked up by."""
+    return " ".join(word for word in text.split() if word.lower() not in _STOP_WORDS)
 
 
 def query_words(query: str) -> list[str]:
@@ -70,5 +79,5 @@ def query_words(query: str) -> list[str]:
             found.setdefault(part)
         if len(found) >= MAX_QUERY_WORDS:
             break
-    telling = [word for word in found if word not in _STOP_WORDS]
-    return (telling or list(found))[:MAX_QUERY_WORDS]
+    told = [word for word in found if word not in _STOP_WORDS]
+    return (told or list(found))[:MAX_QUERY_WORDS]
