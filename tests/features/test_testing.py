@@ -52,7 +52,8 @@ def test_failures_are_listed_up_to_a_limit_that_is_told() -> None:
 
 @pytest.mark.parametrize(("code", "status"), [(0, 0), (1, 1), (5, 5), (-9, 0), (-9, 1)])
 def test_a_run_with_failing_tests_was_carried_out(code: int, status: int) -> None:
-    assert problem(report({"event": "finished", "status": status}), code, ()) is None
+    ran = [{"event": "passed", "id": "test_a.py::test_a"}] if status == 0 else []
+    assert problem(report(*ran, {"event": "finished", "status": status}), code, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,7 @@ def test_a_run_with_failing_tests_was_carried_out(code: int, status: int) -> Non
         (-11, [], "signal 11"),
         (2, [{"event": "finished", "status": 2}], "interrupted"),
         (0, [], "without running anything"),
+        (0, [{"event": "collected", "count": 3}, {"event": "finished", "status": 0}], "without running anything"),
     ],
 )
 def test_a_run_that_was_not_carried_out_says_why(code: int, events: list[dict[str, Any]], words: str) -> None:

@@ -106,7 +106,8 @@ def problem(report: TestReport, exit_code: int, last_words: Sequence[str]) -> st
     """Say why a run was not carried out, None where it was, failing tests or not."""
     if exit_code < 0 and report.status is not None:
         exit_code = report.status  # It had to be ended when it was done, as a thread of a test held it.
-    if exit_code in _CARRIED_OUT and report.finished:
+    ran = report.done > 0 or exit_code != 0  # `--collect-only` and the like end well, too, but run nothing.
+    if exit_code in _CARRIED_OUT and report.finished and ran:
         return None
     reasons = {2: "the run was interrupted", 3: "pytest met an error of its own", 4: "pytest could not begin"}
     if exit_code in _CARRIED_OUT:
