@@ -28,14 +28,14 @@ from headway.engines.embeddings import (
     vectors_of,
 )
 from headway.engines.http import AddressError
-from headway.scheduler import JobHandle
+from headway.scheduler.errors import SubmissionError
 from headway.scheduler.model import Job, JobOutcome, JobState, Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.answers import Answers
 from headway.session.embedding import Embedding, Kit
 from headway.session.indexing import Indexing
-from headway.session.jobs import RequestCancelledError, RequestFailedError, RequestSupersededError, value_of
 from headway.session.pace import Pace
 from headway.session.ports import Room, SessionContext
+from headway.session.question import Question
 from headway.settings import Settings
 from headway.wording import say
 from headway.workspace import vector_store
@@ -74,30 +74,6 @@ def vectors_of_model(cache_dir: Path, config: EndpointConfig, passage_prefix: st
     identity = json.dumps([config.url, config.model, config.dimensions, passage_prefix])
     name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:20]
     return VectorsSpec(path=str(cache_dir / "vectors" / f"{name}.sqlite"), model=identity)
-
-
-class Question:
-    """A query whose vector is on its way. Await `near`, or `drop` it."""
-
-    def __init__(self, meaning: Meaning, text: str, vector: Sequence[float] | None, handle: JobHandle | None) -> None:
-        self._meaning = meaning
-        self._text = text
-        self._vector = vector
-        self._handle = handle
-
-    def drop(self) -> None:
-        """Nobody waits for it any more."""
-        if self._handle is not None:
-            self._handle.cancel("nobody waits for it")
-
-    async def near(self, limit: int, scope: Scope, kinds: frozenset[int]) -> Sequence[Near]:
-        """Return what is near, best first; nothing where it could not be found out in time."""
-        if self._vector is None and self._handle is not None:
-            self._vector = await self._meaning.take_vector(self._text, self._handle)
-            self._handle = None
-        if self._vector is None:
-            return ()
-        return await self._meaning.near(self._vector, limit, scope, kinds)
 
 
 class Meaning(Room):
@@ -305,18 +281,35 @@ class Meaning(Room):
             return Standing(state="complete", coverage=coverage if left else 1.0)
         return Standing(state="building", coverage=min(coverage, 0.999))
 
-    def begin(self, text: str) -> Question | None:
-        """Ask for a query's vector; None where there is nothing to compare it with or nobody to ask."""
+    def begin(self, text: str, limit: int, scope: Scope, kinds: frozenset[int]) -> Question | None:
+        """Look for what is near a query; None where there is nothing to compare it with or nobody to ask."""
         kit = self._kit
         if kit is None or self._is_unavailable:
             return None
+        text = text[:_LONGEST_QUERY]
+        limit_s = kit.settings.query_timeout_ms / 1000
+        question = Question(2 * limit_s)
         if text in self._queries:
             self._queries.move_to_end(text)
-            return Question(self, text, self._queries[text], None)
-        limit_s = kit.settings.query_timeout_ms / 1000
+            self._scan(kit, question, self._queries[text], limit, scope, kinds)
+            return question
+
+        def answered(answer: Answer | Setback | None) -> None:
+            kit.pace.queries -= 1
+            if self._run is not None:
+                self._run.wake()
+            vector = _vector(answer)
+            if vector is None or kit is not self._kit:
+                question.ends(())
+                return
+            self._queries[text] = vector
+            while len(self._queries) > _MOST_QUERIES:
+                self._queries.popitem(last=False)
+            self._scan(kit, question, vector, limit, scope, kinds)
+
         handle = self._context.scheduler.run(
             kit.endpoint.ask,
-            request_body(kit.config, [kit.settings.query_prefix + text[:_LONGEST_QUERY]]),
+            request_body(kit.config, [kit.settings.query_prefix + text]),
             limit_s,
             priority=Priority.HIGH,
             name=f"what {text[:40]!r} means",
@@ -325,62 +318,47 @@ class Meaning(Room):
             timeout=TimeoutPolicy(hard_s=limit_s + 0.1),
         )
         kit.pace.queries += 1
-        handle.add_done_callback(lambda _: self._query_ended(kit))
-        return Question(self, text, None, handle)
+        question.waits_for(handle, answered)
+        return question
 
-    def _query_ended(self, kit: Kit) -> None:
-        kit.pace.queries -= 1
-        if self._run is not None:
-            self._run.wake()
+    def _scan(
+        self, kit: Kit, question: Question, vector: Sequence[float], limit: int, scope: Scope, kinds: frozenset[int]
+    ) -> None:
+        if self._scans >= _MOST_SCANS or self._answers is None:
+            question.ends(())
+            return
 
-    async def take_vector(self, text: str, handle: JobHandle) -> Sequence[float] | None:
-        """Wait for the vector of a query; None: there is none, and the log says why."""
-        try:
-            answer: Answer | Setback = await value_of(handle)
-            if isinstance(answer, Setback):
-                _log.info("a query has no vector: %s", answer.reason)
-                return None
-            (vector,) = vectors_of(answer.body, 1)
-        except (RequestFailedError, RequestCancelledError, RequestSupersededError, EndpointAnswerError) as error:
-            _log.info("a query has no vector: %s", error)
-            return None
-        self._queries[text] = vector
-        while len(self._queries) > _MOST_QUERIES:
-            self._queries.popitem(last=False)
-        return vector
-
-    async def near(self, vector: Sequence[float], limit: int, scope: Scope, kinds: frozenset[int]) -> Sequence[Near]:
-        """Return what is near a vector, best first; nothing where that could not be found out in time."""
-        kit = self._kit
-        if kit is None or self._scans >= _MOST_SCANS:
-            return ()
-        handle = self._context.scheduler.run(
-            nearest,
-            *([spec for _, spec in self._indexing.specs], kit.vectors, vector, limit, scope, kinds),
-            priority=Priority.HIGH,
-            name="look for what is near",
-            kind=TaskKind.CPU_BOUND,
-            requirement=_SCANNING,
-            timeout=TimeoutPolicy(hard_s=_SCAN_LIMIT_S),
-            affinity="nearest",
-        )
-        self._scans += 1
-        ended = asyncio.Event()
-
-        def settled(_: JobOutcome) -> None:
+        def scanned(found: Sequence[Near] | None) -> None:
             self._scans -= 1
-            ended.set()
+            question.ends(found or ())
 
-        handle.add_done_callback(settled)
         try:
-            # A process that is new reads all vectors first. It is let go on with that, for the next search's sake.
-            async with asyncio.timeout(kit.settings.query_timeout_ms / 1000):
-                await ended.wait()
-            found: Sequence[Near] = await value_of(handle)
-        except asyncio.CancelledError:
-            handle.cancel("nobody waits for it")
-            raise
-        except (TimeoutError, RequestFailedError, RequestCancelledError, RequestSupersededError) as error:
-            _log.info("vectors could not be searched: %s", str(error) or "not in time")
-            return ()
-        return found
+            handle = self._context.scheduler.run(
+                nearest,
+                *([spec for _, spec in self._indexing.specs], kit.vectors, vector, limit, scope, kinds),
+                priority=Priority.HIGH,
+                name="look for what is near",
+                kind=TaskKind.CPU_BOUND,
+                requirement=_SCANNING,
+                timeout=TimeoutPolicy(hard_s=_SCAN_LIMIT_S),
+                affinity="nearest",
+            )
+        except SubmissionError as error:
+            _log.info("vectors are not searched: %s", error)
+            question.ends(())
+            return
+        self._scans += 1
+        question.waits_for(handle, scanned)
+
+
+def _vector(answer: Answer | Setback | None) -> Sequence[float] | None:
+    if isinstance(answer, Setback):
+        _log.info("a query has no vector: %s", answer.reason)
+    elif answer is not None:
+        try:
+            (vector,) = vectors_of(answer.body, 1)
+        except EndpointAnswerError as error:
+            _log.info("a query has no vector: %s", error)
+        else:
+            return vector
+    return None

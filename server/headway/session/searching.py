@@ -130,7 +130,8 @@ class Searching(Room):
         )
 
     async def _hits(self, text: str, query: SearchQuery, part: Callable[[Sequence[Hit]], None] | None) -> Sequence[Hit]:
-        question = None if self._meaning is None else self._meaning.begin(text)
+        wanted = min(query.limit, MOST_NEIGHBOURS)
+        question = None if self._meaning is None else self._meaning.begin(text, wanted, query.scope, query.kinds)
         try:
             databases = dict(self._indexing.databases)
             named: Named = await self._read(
@@ -139,18 +140,19 @@ class Searching(Room):
             if part is not None and (early := named.hits(query)):
                 part(early)
             worded: Worded = await self._read(f"search {text[:40]!r}", find, named, databases, query)
-            hits: Sequence[Hit] = await self._read(f"fuse {text[:40]!r}", worded.hits, query)
             if question is None:
-                return hits
-            if part is not None and hits:
-                part(hits)
-            near = await question.near(min(query.limit, MOST_NEIGHBOURS), query.scope, query.kinds)
+                return await self._fused(text, query, worded)
+            if part is not None:
+                part(await self._fused(text, query, worded))
+            near = await question.near()
             question = None
         finally:
             if question is not None:
                 question.drop()
-        if near:
-            hits = await self._read(f"fuse {text[:40]!r}", worded.hits, query, near)
+        return await self._fused(text, query, worded, near)
+
+    async def _fused(self, text: str, query: SearchQuery, worded: Worded, near: Sequence[Near] = ()) -> Sequence[Hit]:
+        hits: Sequence[Hit] = await self._read(f"fuse {text[:40]!r}", worded.hits, query, near)
         return hits
 
     async def _read(self, name: str, call: Callable[..., Any], *args: Any) -> Any:

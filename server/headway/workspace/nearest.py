@@ -7,6 +7,7 @@ when the index or the vectors have changed.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -21,7 +22,7 @@ from headway.workspace.store import StoredFile, fingerprint
 from headway.workspace.vector_store import Placed, VectorsSpec, VectorStore, forget_open, open_vectors
 from headway.workspace.vectors import likeness, signs
 
-_RESCORED: Final = 200
+_RESCORED: Final = 100
 _MOST_FOLDERS: Final = 8
 
 
@@ -100,8 +101,8 @@ def _nearest(
         entries = [entry for entry in entries if entry.path in fitting and (not kinds or entry.kind in kinds)]
         codes = [entry.signs for entry in entries]
     wanted = sum((value >= 0) << at for at, value in enumerate(reversed(query)))
-    distances = [(code ^ wanted).bit_count() for code in codes]
-    best = heapq.nsmallest(max(_RESCORED, 2 * limit), range(len(entries)), key=distances.__getitem__)
+    distances = list(map(int.bit_count, map(wanted.__xor__, codes)))
+    best = _least(distances, max(_RESCORED, 4 * limit))
     stored = store.vectors({entries[at].vector_id for at in best})
     cosine = likeness(query)
     scored = [(cosine(stored[entries[at].vector_id]), entries[at]) for at in best if entries[at].vector_id in stored]
@@ -112,6 +113,18 @@ def _nearest(
         for score, entry in top
         if entry.ordinal < len(definitions.get(entry.path, ()))
     ]
+
+
+def _least(distances: Sequence[int], count: int) -> list[int]:
+    """Return the places of at least `count` of the least distances: counting them is quicker than sorting."""
+    held = Counter(distances)
+    left = count
+    for most in sorted(held):
+        left -= held[most]
+        if left <= 0:
+            near = [at for at, distance in enumerate(distances) if distance <= most]
+            return sorted(near, key=distances.__getitem__)[: 2 * count]
+    return list(range(len(distances)))
 
 
 def _refreshed(spec: FolderSpec, store: VectorStore) -> _Folder:
