@@ -11,7 +11,7 @@ WORKSPACE ?=
 MINUTES ?= 10
 ARGS ?=
 
-.PHONY: help setup demo test test-python test-ts test-vscode lint lint-python lint-ts format bench simulate soak coverage mutation lock vsix clean
+.PHONY: help setup demo test test-python test-ts test-vscode lint lint-python lint-ts format bench simulate soak coverage mutation compiled lock vsix clean
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*##/ { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,10 @@ mutation: $(VENV_READY)  ## do tests notice when the scheduler's core is broken?
 
 vsix: $(VENV_READY) $(NODE_READY)  ## the extension with its Python packages inside, in dist/
 	npm run --silent vsix
+
+compiled: $(VENV_READY)  ## the scheduler's core compiled by mypyc, in build/compiled, and its tests with it
+	$(BIN)/python scripts/compile_core.py
+	PYTHONPATH=build/compiled $(BIN)/python -m pytest $(or $(ARGS),tests/scheduler)
 
 lock: $(VENV_READY)  ## requirements/*.txt anew from pyproject.toml
 	$(BIN)/python scripts/lock.py

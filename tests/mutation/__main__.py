@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "headway.scheduler"
 MODULES = (
     "core", "jobs", "flow", "endings", "limits", "book", "records", "graph", "sweeps",
-    "queues", "strategies", "admission", "standback", "credit", "resources", "gpus",
+    "queues", "strategies", "admission", "yielding", "standback", "credit", "resources", "gpus",
     "retry", "attempts", "timeouts",
 )  # fmt: skip
 # Tests of the pure core only: they take milliseconds, and nothing of theirs outlives a trial.

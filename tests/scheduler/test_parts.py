@@ -228,6 +228,43 @@ def test_nonsense_settings_are_refused() -> None:
 # ---- time --------------------------------------------------------------------------------------------------------
 
 
+def test_appointments_that_fall_together_come_in_the_order_in_which_they_were_made() -> None:
+    timers: Timers[str] = Timers()
+    for name in ("first", "second", "third"):
+        timers.set(5.0, name)
+    assert timers.pop_due(4.9) is None
+    assert [timers.pop_due(5.0) for _ in range(4)] == ["first", "second", "third", None]
+    assert timers.soonest_s == float("inf")
+
+
+def test_void_appointments_do_not_pile_up_and_hide_none_that_stand() -> None:
+    timers: Timers[int] = Timers()
+    for number in range(300):
+        timers.set(float(number), number)
+    void = [timers.set(1000.0 + number, -number) for number in range(10_000)]
+    most = 0
+    for timer in void:
+        timers.cancel(timer)
+        timers.cancel(timer)  # once is enough
+        most = max(most, len(timers._heap) - len(timers))
+    assert len(timers) == 300
+    assert len(timers._heap) < 900  # no more void ones than twice those that stand
+    assert most > 300  # but they are not cleared away one by one
+    assert [timers.pop_due(10_000.0) for _ in range(301)] == [*range(300), None]
+    assert len(timers) == 0
+
+
+def test_the_soonest_appointment_is_known_after_all_before_it_were_voided() -> None:
+    timers: Timers[str] = Timers()
+    early = timers.set(1.0, "early")
+    timers.set(7.0, "late")
+    timers.cancel(early)
+    assert timers.next_at_s() == timers.soonest_s == 7.0
+    assert timers.pop_due(7.0) == "late"
+    assert timers.next_at_s() is None
+    assert timers.soonest_s == float("inf")
+
+
 @given(st.lists(st.tuples(st.floats(0, 100), st.booleans()), max_size=700))
 def test_timers_fire_in_order_and_only_the_live(wishes: list[tuple[float, bool]]) -> None:
     timers: Timers[int] = Timers()

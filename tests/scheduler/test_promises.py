@@ -44,7 +44,7 @@ from headway.scheduler.stimuli import (
     Submitted,
 )
 from tests import strategies as drawn
-from tests.scheduler.world import TOTALS, Begun, Work, World, task
+from tests.scheduler.world import COMPILED, TOTALS, Begun, Work, World, task
 from tests.scheduler.world import job as one_job
 
 CONFIG = SchedulerConfig(queue_capacity=1_000_000)
@@ -258,6 +258,8 @@ BREAKS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", BREAKS)
 def test_a_core_that_breaks_a_promise_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the machine above would prove nothing."""
+    if COMPILED and name == "loses room":
+        pytest.skip("what is compiled cannot be broken from outside")
     changes, said = BREAKS[name]
     broken = type("Broken", (PromisesMachine,), changes)
     if name == "loses room":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,6 +46,7 @@ from headway.scheduler.stimuli import (
 )
 from headway.scheduler.strategies import DEFAULT, Strategy
 
+COMPILED = not str(sys.modules[SchedulerCore.__module__].__file__).endswith(".py")  # by `make compiled`
 TOTALS = Totals(cpu_cores=2.0, memory_mb=8000.0)
 SMALL = Requirement(cpu_cores=0.1, memory_mb=1.0)
 
