@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
+from headway.engines import pytest_run
 from headway.engines.pytest_run import PytestMissingError, TestsTimeoutError, run_pytest
 from headway.features.testing import TestReport, arguments, problem
 from headway.scheduler.executors.children import clean_environment
@@ -153,7 +154,8 @@ async def test_cancelled_its_process_ends(tmp_path: Path, where: str) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.slow
-async def test_interrupted_a_test_still_tears_down(tmp_path: Path) -> None:
+async def test_interrupted_a_test_still_tears_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytest_run, "INTERRUPT_GRACE_S", 60.0)  # on a busy machine, too
     source = (
         "import pytest, time\n@pytest.fixture\ndef made():\n    open('made', 'w').write('x')\n    yield\n"
         "    open('torn down', 'w').write('x')\ndef test_slow(made):\n    time.sleep(600)\n"

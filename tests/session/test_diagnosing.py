@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
+import psutil
 import pytest
 
 from headway.features.analysis import Finding
@@ -85,6 +86,23 @@ async def test_what_comes_at_a_stroke_is_looked_at_at_once_and_what_is_typed_whe
         place.open("b.py", "x = 1\n")
         await board.shows("b.py", lambda version, codes: version == 1)
         assert [version for uri, version, _ in place.client.published if uri == place.uri("a.py")] == [1, 2]
+
+
+@pytest.mark.asyncio
+async def test_what_ruff_was_looking_at_when_it_died_is_looked_at_when_it_is_back(office: OpenOffice) -> None:
+    async with office(settings={"diagnostics": {"debounceMs": 0}}) as place:
+        board = Board(place)
+        place.open("a.py", "unknown_name\n")
+        await place.start()
+        await board.shows("a.py", lambda version, codes: version == 1 and "F821" in codes)
+        (engine,) = [child for child in psutil.Process().children(recursive=True) if child.name() == "ruff"]
+        engine.suspend()
+        place.set("a.py", "unknown_name = 1\n")
+        async with asyncio.timeout(60):
+            while not any(task.name == "diagnose a.py" for task in place.session.scheduler.snapshot().running):
+                await place.session.scheduler.run(asyncio.sleep, 0)
+        engine.kill()
+        await board.shows("a.py", lambda version, codes: version == 2 and "F821" not in codes)
 
 
 @pytest.mark.asyncio

@@ -30,6 +30,7 @@ class WorkspaceSync:
 
     def register(self, connection: Connection) -> None:
         """Make these the handlers of a connection."""
+        connection.before_request = self._session.settle
         connection.notifications.update(
             {
                 "textDocument/didOpen": self.did_open,

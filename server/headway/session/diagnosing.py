@@ -24,7 +24,7 @@ from headway.engines.environment import own_program
 from headway.engines.errors import EngineAnswerError, EngineError
 from headway.engines.keeping import ServerKeeper
 from headway.engines.mirror import LONGEST_TEXT, Encoding, common_ends
-from headway.engines.server import ServerLaunch
+from headway.engines.server import EngineState, ServerLaunch
 from headway.features.analysis import Finding, findings
 from headway.scheduler.executors.children import clean_environment
 from headway.scheduler.model import Job, JobOutcome, Priority, Requirement, Task, TaskKind, TaskState, TimeoutPolicy
@@ -66,12 +66,13 @@ class Diagnosing(Room):
         self._run_limit_s = run_limit_s
         self._context = context
         self._encoding = encoding
-        self._ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
+        self._ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), self._engine_changed)
         self._keeper = ServerKeeper(self._ruff, self._wanted, context.degraded)
         self._waiting: dict[str, _Waiting] = {}
         self._texts: dict[str, str] = {}  # by document: as it was at the last change
         self._stroke_s: dict[str, float] = {}  # by document: when it was last changed at a stroke and looked at at once
         self._published: dict[str, str] = {}  # by document: the URI under which findings were shown
+        self._unseen: set[str] = set()  # documents whose present text could not be looked at so far
 
     # ---- life -------------------------------------------------------------------------------------------------------
 
@@ -137,6 +138,7 @@ class Diagnosing(Room):
         key = identity(uri)
         self._texts.pop(key, None)
         self._stroke_s.pop(key, None)
+        self._unseen.discard(key)
         waiting = self._waiting.pop(key, None)
         if waiting is not None:
             waiting.timer.cancel()
@@ -187,10 +189,30 @@ class Diagnosing(Room):
 
     async def _run(self, key: str, document: Document) -> list[Finding] | None:
         """Return the findings of a document, and show them where it is still the present one; None: not known."""
-        found = await self._findings(document)
-        if found is not None and self._context.documents.get(document.uri) is document:
-            self._publish(key, document, found)
+        found: list[Finding] | None = None
+        try:
+            found = await self._findings(document)
+        finally:
+            # Where it is no longer the present one, whoever looks at that tells.
+            if self._context.documents.get(document.uri) is document:
+                if found is None:
+                    self._unseen.add(key)
+                else:
+                    self._unseen.discard(key)
+                    self._publish(key, document, found)
         return found
+
+    def _engine_changed(self) -> None:
+        """The engine is there, or away. What it could not look at when it went is looked at when it is back."""
+        self._keeper.tell()
+        if self._ruff.state is not EngineState.READY or not self._unseen:
+            return
+        unseen, self._unseen = self._unseen, set()
+        documents = self._context.documents.snapshot()
+        for document in [documents[key] for key in unseen if key in documents]:
+            self._changed(document, at_once=True)
+        if self._context.client.pulls_diagnostics:
+            self._context.client.refresh_diagnostics()
 
     async def _findings(self, document: Document) -> list[Finding] | None:
         if len(document.content) > LONGEST_TEXT:
@@ -220,6 +242,8 @@ class Diagnosing(Room):
                     limit_s=self._run_limit_s,
                 ),
             )
+            if self._ruff.state is EngineState.READY and self._context.documents.get(document.uri) is document:
+                self._changed(document)  # When ruff is not there, its coming will be told.
         except EngineError as error:
             _log.info("no findings for %s: %s", document.uri, error)
         return None

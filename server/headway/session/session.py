@@ -5,6 +5,7 @@ Everything here runs on the event loop and returns at once; what takes longer is
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,7 @@ class Session:
         self._on_trouble = on_trouble
         self._troubles: dict[str, str] = {}
         self._told: set[Problem] = set()
+        self._changed: dict[str, Document] = {}  # by URI: what the rooms have not been told of yet
         self._given, self._problems = read(options.settings_tree, base=Settings(), in_force=Settings())
         self.settings = self._allowed()
         self.probes = options.probes
@@ -186,23 +188,38 @@ class Session:
 
     def open_document(self, document: Document) -> None:
         """The editor holds this document now."""
+        self.settle()
         self.documents.open(document)
         for room in self.rooms:
             room.document_opened(document)
 
     def change_document(self, uri: str, version: int, content: Text) -> None:
-        """An open document has a new text; one that is not open is none of our business."""
+        """An open document has a new text; one that is not open is none of our business.
+
+        The rooms are told with the next turn of the loop, or with what is asked before it: of many keys at once only
+        the last one's text is worth their while.
+        """
         known = self.documents.get(uri)
         if known is None:
             _log.warning("a change of %s, which is not open, was ignored", uri)
             return
         document = Document(uri=known.uri, language=known.language, version=version, text=content)
         self.documents.open(document)
-        for room in self.rooms:
-            room.document_changed(document)
+        if not self._changed:
+            asyncio.get_running_loop().call_soon(self.settle)
+        self._changed[document.uri] = document
+
+    def settle(self) -> None:
+        """Tell the rooms of changed documents now; whoever asks something is to be answered from the newest text."""
+        while self._changed:
+            changed, self._changed = self._changed, {}
+            for document in changed.values():
+                for room in self.rooms:
+                    room.document_changed(document)
 
     def save_document(self, uri: str) -> None:
         """The editor has written a document to disk."""
+        self.settle()
         document = self.documents.get(uri)
         if document is not None:
             for room in self.rooms:
@@ -210,6 +227,7 @@ class Session:
 
     def close_document(self, uri: str) -> None:
         """The editor no longer holds the document."""
+        self.settle()
         document = self.documents.close(uri)
         if document is not None:
             for room in self.rooms:
@@ -217,6 +235,7 @@ class Session:
 
     def change_files(self, changes: Sequence[FileChange]) -> None:
         """Files changed on disk."""
+        self.settle()
         if changes:
             for room in self.rooms:
                 room.files_changed(changes)
