@@ -9,6 +9,7 @@ import contextlib
 import glob
 import json
 import os
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ _LOCK_WAIT_S: Final = 5.0
 _MAX_BYTES: Final = 2 << 30
 _JOURNAL_BYTES: Final = 16 << 20
 _VACUUMED_PAGES: Final = 1_000  # at once
+_FULL_BYTES: Final = 64 << 10  # less room than this lets no database grow
 _CHECKED: Final = "-checked"
 _UNUSABLE: Final = frozenset(
     {
@@ -78,7 +80,9 @@ def translated(path: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         name = str(getattr(error, "sqlite_errorname", ""))
-        reason = f"{error}{f' ({name})' if name else ''}"
+        # Where a file cannot grow SQLite speaks of input and output only.
+        what = "the disk is full" if name.startswith("SQLITE_IOERR") and _is_full(path) else str(error)
+        reason = f"{what}{f' ({name})' if name else ''}"
         family = "_".join(name.split("_")[:2])
         if family in ("SQLITE_BUSY", "SQLITE_LOCKED"):
             raise StoreBusyError(path, reason) from error
@@ -89,6 +93,13 @@ def translated(path: str) -> Iterator[None]:
         raise StoreDamagedError(path, f"unreadable content ({error})") from error
     except OSError as error:
         raise StoreUnusableError(path, error.strerror or str(error)) from error
+
+
+def _is_full(path: str) -> bool:
+    try:
+        return shutil.disk_usage(os.path.dirname(path) or os.curdir).free < _FULL_BYTES
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager
