@@ -25,6 +25,8 @@ from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
 
 _LOADED_WEIGHT: Final = 20_000  # see `packs.Pack`; adopting it takes the loop a few milliseconds
+# What has no value is tried again at once: mostly it was its process that died, and not of this.
+_TRIES: Final = ("", ", again", ", once more")
 # After so many files the stored index is put in order; that is given up after so many steps, until the next time.
 _TIDY_FROM_FILES: Final = 100
 _MOST_TIDYING: Final = 500
@@ -69,22 +71,29 @@ class Owner(Protocol):
 
 async def opening(owner: Owner, cache_dir: str, root: str, name: str, avoid: str) -> AsyncIterator[Task]:
     """Find a place for the index; `avoid` says why the usual one is not to be used."""
-    task, answer = owner.answers.asking(
-        f"open the index of {name}", indexer.open_place, cache_dir, root, os.getpid(), avoid
-    )
-    yield task
-    owner.placed(await answer)
+    placed: Placed | None = None
+    for again in _TRIES:
+        task, answer = owner.answers.asking(
+            f"open the index of {name}{again}", indexer.open_place, cache_dir, root, os.getpid(), avoid
+        )
+        yield task
+        if (placed := await answer) is not None:
+            break
+    owner.placed(placed)
 
 
 async def loading(owner: Owner, spec: FolderSpec, name: str, *, repacked: bool) -> AsyncIterator[Task]:
     """Load what is stored, part by part."""
     after = 0
     while True:
-        task, answer = owner.answers.asking(
-            f"load the index of {name} from {after}", indexer.load, spec, after, _LOADED_WEIGHT
-        )
-        yield task
-        loaded: Loaded | None = await answer
+        loaded: Loaded | None = None
+        for again in _TRIES:
+            task, answer = owner.answers.asking(
+                f"load the index of {name} from {after}{again}", indexer.load, spec, after, _LOADED_WEIGHT
+            )
+            yield task
+            if (loaded := await answer) is not None:
+                break
         if loaded is None or loaded.trouble is not None:
             reason = "it could not be loaded" if loaded is None else loaded.reason
             owner.broke((loaded.trouble if loaded else None) or "damaged", reason)
@@ -133,11 +142,14 @@ async def scanning(
     yield task
     lists = await answer
     compare = functools.partial(planning.plan, thorough=how.thorough, seen_stamp=how.seen_stamp)
-    task, answer = owner.answers.asking(
-        f"compare {name}", compare, spec, lists, tuple(opened()), how.suspects, how.globs
-    )
-    yield task
-    plan: Plan | None = await answer
+    plan: Plan | None = None
+    for again in _TRIES:
+        task, answer = owner.answers.asking(
+            f"compare {name}{again}", compare, spec, lists, tuple(opened()), how.suspects, how.globs
+        )
+        yield task
+        if (plan := await answer) is not None:
+            break
     if plan is not None and plan.trouble is not None:
         owner.broke(plan.trouble, plan.reason)
     else:
