@@ -31,6 +31,7 @@ _COLUMNS: Final = "digest, path, language, note, definitions, bodies"
 # Enough for a branch that touches some thousand files; they take a few kilobytes each.
 _MOST_FORMER: Final = 8_000
 _MOST_SIBLINGS: Final = 8
+_MOST_ALIKE: Final = 16  # they differ in language and suffix at most
 _MOST_LINK_BYTES: Final = 4_096
 
 
@@ -46,12 +47,13 @@ class Content(NamedTuple):
 
 
 def contents(db: sqlite3.Connection, digests: Collection[bytes]) -> list[Content]:
-    """Return what is known of some contents; the more recent ones last."""
+    """Return what is known of some contents; the more recent ones last, and only some where very many are alike."""
     found = []
     for digest in digests:
         for table, where in (("former", ""), ("files", " AND skipped IS NULL")):
-            rows = db.execute(f"SELECT {_COLUMNS} FROM {table} WHERE digest = ?{where}", (digest,))
-            found += [Content(*row) for row in rows]
+            newest = f"WHERE digest = ?{where} ORDER BY id DESC LIMIT {_MOST_ALIKE}"
+            rows = db.execute(f"SELECT {_COLUMNS} FROM {table} {newest}", (digest,)).fetchall()
+            found += [Content(*row) for row in reversed(rows)]
     return found
 
 

@@ -239,10 +239,12 @@ def _known_by_content(
         for content in known:
             by_digest.setdefault(content.digest, []).append(content)
         for path, file in missing.items():
-            for content in by_digest.get(file.digest, ()):
-                if fits(content, path, language or language_of(path) or "text"):
-                    with contextlib.suppress(zlib.error, ValueError):  # Where it is damaged, the file is parsed.
-                        found[path] = _again(path, file, content)
+            # One is enough: of what is empty there may be hundreds.
+            alike = reversed(by_digest.get(file.digest, ()))
+            former = next((one for one in alike if fits(one, path, language or language_of(path) or "text")), None)
+            if former is not None:
+                with contextlib.suppress(zlib.error, ValueError):  # Where it is damaged, the file is parsed.
+                    found[path] = _again(path, file, former)
     return list(found.values())
 
 
