@@ -82,11 +82,11 @@ def test_an_interpreter_that_cannot_be_used_is_named_with_its_fault(
 
 def test_an_interpreter_may_be_spelled_as_people_write_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the home folder, from the workspace, or as a mere name that the search path knows."""
-    place = virtual(tmp_path / "work" / "mine") / "bin" / "python"
+    place = virtual(tmp_path / "code" / "mine") / "bin" / "python"
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f".{os.pathsep}{place.parent}")
-    roots = [tmp_path / "work"]
-    for spelling in ("~/work/mine/bin/python", "${workspaceFolder}/mine/bin/python", "mine/bin/python", "python"):
+    roots = [tmp_path / "code"]
+    for spelling in ("~/code/mine/bin/python", "${workspaceFolder}/mine/bin/python", "mine/bin/python", "python"):
         assert chosen_environment(spelling, roots).python == place, spelling
     for spelling in ("${workspaceFolder}/mine/bin/python", "mine/bin/python"):
         with pytest.raises(InterpreterError, match="no folder is open"):
