@@ -103,6 +103,7 @@ export interface QueueState {
   readonly latency: Readonly<Record<string, Latency>>;
   readonly alerts: number;
   readonly message: string | null;
+  readonly truncated?: boolean;
 }
 
 export interface ErrorInfo {
@@ -127,6 +128,7 @@ export interface TaskInfo {
   readonly attempt: number;
   readonly error: ErrorInfo | null;
   readonly steps: readonly StepInfo[];
+  readonly truncated?: boolean;
 }
 
 export interface JobInfo {

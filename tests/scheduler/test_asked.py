@@ -108,6 +108,61 @@ def nothing_is_started_after_its_deadline(world: World, asked: bool) -> bool:
     return "late" not in world.order
 
 
+def what_cannot_be_paid_for_is_refused_at_once(world: World, asked: bool) -> bool:
+    """Though there is time left: less than it takes at least."""
+    limit = TimeoutPolicy(least_s=3.0 if asked else 0.0)
+    ticket = world.run("a", Work(lasts_s=1), deadline_at_s=2.0, timeout=limit)
+    return ticket in world.outcomes and not world.order
+
+
+def what_waits_is_given_up_when_its_deadline_is_out_of_reach(world: World, asked: bool) -> bool:
+    world.run("block", Work(lasts_s=10), requirement=BIG)
+    limit = TimeoutPolicy(least_s=3.0 if asked else 0.0)
+    ticket = world.run("a", requirement=BIG, deadline_at_s=5.0, timeout=limit)
+    world.pass_s(1.9)
+    waits = ticket not in world.outcomes
+    world.pass_s(0.2)
+    return waits and ticket in world.outcomes
+
+
+def a_step_that_cannot_be_paid_for_is_not_started(world: World, asked: bool) -> bool:
+    made = tuple(Step(name=str(n), call=Work(lasts_s=1.0), least_s=1.0 if asked else 0.0) for n in range(3))
+    (ticket,) = world.submit(job(Task(name="a", steps=made[:1] + made[2:], deadline_at_s=2.5)))
+    world.submit(job(Task(name="b", steps=made, deadline_at_s=2.5)))
+    world.settle()
+    return world.outcome(ticket).state is TaskState.COMPLETED and world.order.count("b") == 0
+
+
+def a_step_has_a_limit_of_its_own(world: World, asked: bool) -> bool:
+    made = (Step(name="1", call=Work(lasts_s=100), timeout_s=1.0 if asked else None),)
+    (ticket,) = world.submit(job(Task(name="a", steps=made, retry=RetryPolicy(max_retries=0))))
+    world.pass_s(2)
+    return ticket in world.outcomes and bool(world.cancelled)
+
+
+def a_failing_step_is_repeated_by_itself(world: World, asked: bool) -> bool:
+    policy = OnStepFailure.RETRY if asked else OnStepFailure.FAIL
+    made = (Step(name="1", call=Work(fails=2), on_failure=policy),)
+    (ticket,) = world.submit(job(Task(name="a", steps=made, retry=RetryPolicy(max_retries=0))))
+    world.settle()
+    return world.outcome(ticket).state is TaskState.COMPLETED and world.outcome(ticket).attempts == 1
+
+
+def a_job_pauses_at_its_first_failure(world: World, asked: bool) -> bool:
+    policy = OnTaskFailure.PAUSE if asked else OnTaskFailure.CONTINUE
+    tasks = [task("a", cores=1.5, fails=9, kind=ErrorKind.NOT_FOUND), task("b", cores=1.5)]
+    world.submit(job(*tasks, on_task_failure=policy, job_id="j"))
+    world.pass_s(60)
+    return "b" not in world.order and world.core.book.active["j"].state is JobState.PAUSED
+
+
+def who_asks_for_patience_gets_twice_the_wait(world: World, asked: bool) -> bool:
+    kind = ErrorKind.RESOURCE_BUSY if asked else ErrorKind.NETWORK
+    world.run("a", Work(fails=1, kind=kind, lasts_s=0.0), retry=RetryPolicy(max_retries=1))
+    world.settle()
+    return world.begun[1].at_s >= 1.9
+
+
 def a_deadline_is_passed_down(world: World, asked: bool) -> bool:
     world.submit(job(steps("a", [1.0, 5.0], deadline_at_s=2.0 if asked else None)))
     world.pass_s(3)
@@ -240,6 +295,13 @@ SCENES: list[Callable[[World, bool], bool]] = [
     a_wait_is_limited,
     what_gives_no_sign_of_life_is_ended,
     nothing_is_started_after_its_deadline,
+    what_cannot_be_paid_for_is_refused_at_once,
+    what_waits_is_given_up_when_its_deadline_is_out_of_reach,
+    a_step_that_cannot_be_paid_for_is_not_started,
+    a_step_has_a_limit_of_its_own,
+    a_failing_step_is_repeated_by_itself,
+    a_job_pauses_at_its_first_failure,
+    who_asks_for_patience_gets_twice_the_wait,
     a_deadline_is_passed_down,
     a_failed_attempt_is_made_again,
     the_time_that_the_other_side_names_is_honoured,

@@ -13,14 +13,24 @@ import pytest
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.credit import BatchCredit
 from headway.scheduler.executors.base import Gpu, Totals
-from headway.scheduler.model import Priority, Requirement, TimeoutPolicy
+from headway.scheduler.model import (
+    ErrorKind,
+    OnTaskFailure,
+    OnTimeout,
+    Priority,
+    Requirement,
+    Step,
+    Task,
+    TaskState,
+    TimeoutPolicy,
+)
 from headway.scheduler.queues import LevelQueue
-from headway.scheduler.resources import GPU_MEMORY, Quota, Shape
+from headway.scheduler.resources import CPU, GPU_MEMORY, Quota, Shape
 from headway.scheduler.retry import Breaker, RetryBudget
-from headway.scheduler.stimuli import LevelsPaused, LevelsResumed
+from headway.scheduler.stimuli import JobPaused, LevelsPaused, LevelsResumed, Reconfigured
 from headway.scheduler.strategies import PRIORITY
 from headway.scheduler.timeouts import Due, Limit, next_due
-from tests.scheduler.world import World, job, steps
+from tests.scheduler.world import Work, World, job, steps, task
 
 ROOM = 1.5
 BIG = Requirement(cpu_cores=ROOM, memory_mb=1)
@@ -161,3 +171,134 @@ def test_strategies_are_made_of_disciplines() -> None:
         dataclasses.replace(plain[3], best_effort=True, shared=True),
         dataclasses.replace(plain[4], ages=True),
     )
+
+
+def test_batch_work_that_runs_has_its_share_and_claims_no_more() -> None:
+    """What it gets without a claim counts: otherwise HIGH work would wait for a claim that is met already."""
+    world = World()
+    batch = Requirement(cpu_cores=1.0, memory_mb=1)
+    for n in range(2):
+        world.run(f"batch{n}", Work(lasts_s=10), priority=Priority.BATCH, requirement=batch)
+    world.pass_s(5)
+    world.run("high", Work(lasts_s=1), priority=Priority.HIGH, requirement=Requirement(cpu_cores=0.5, memory_mb=1))
+    assert world.order == ["batch0", "high"]
+
+
+def test_batch_work_that_holds_next_to_nothing_leaves_the_claim() -> None:
+    world = World()
+    world.run("idle", Work(lasts_s=100), priority=Priority.BATCH, requirement=Requirement(cpu_cores=0.06, memory_mb=1))
+    world.run("block", Work(lasts_s=2), priority=Priority.HIGH, requirement=Requirement(cpu_cores=1.4, memory_mb=1))
+    world.run("batch", priority=Priority.BATCH, requirement=BIG)
+    world.run("high", priority=Priority.HIGH, requirement=Requirement(cpu_cores=1.4, memory_mb=1))
+    world.pass_s(3)
+    assert world.order == ["idle", "block", "batch", "high"]
+
+
+def test_what_batch_work_used_pays_for_claims_but_makes_no_debts() -> None:
+    credit = BatchCredit(SchedulerConfig(batch_share=0.1, batch_due_s=0.05, batch_credit_cap_s=10.0))
+    credit.update(0.0, True)
+    credit.running += 1
+    credit.ran(0.03, 1.0)
+    assert credit.saved_s == pytest.approx(0.07), "what was saved while it ran is counted first"
+    credit.running += 1
+    credit.ran(5.0, 2.0)
+    assert credit.saved_s == 0.0
+    assert credit.due_at_s() == pytest.approx(2.5)
+    credit.running += 1
+    credit.charge(0.2)
+    credit.running += 1
+    credit.ran(5.0, 1.0)
+    assert credit.saved_s == pytest.approx(-0.2), "nor are those of claims forgiven"
+    assert credit.running == 0
+
+
+def test_a_claim_leaves_a_little_where_there_is_enough() -> None:
+    """Also when whoever is next wants more than that."""
+    quota = Quota(Totals(cpu_cores=2, memory_mb=1000), 0.5, 0.0, 0.1)
+    whole = Shape(2.0, 1, 0, 0)
+    assert quota.squeezed(whole, leave=5_000_000, parts=2).cpu_cores == 1.4
+    assert quota.squeezed(whole, leave=300_000, parts=2).cpu_cores == 1.2
+    assert quota.squeezed(Shape(3.0, 1, 0, 0), leave=0, parts=2).cpu_cores == 1.5, "half of it at least"
+
+
+def test_work_below_high_is_content_with_a_little_less_but_not_with_less_than_half() -> None:
+    quota = Quota(Totals(cpu_cores=2, memory_mb=1000), 0.5, 0.0, 0.3)
+    assert quota.acquire(Shape(1.0, 1, 0, 0), critical=False, background=True).cpu_cores == 1.0
+    half, most = Shape(0.4, 1, 0, 0), Shape(0.41, 1, 0, 0)
+    assert quota.lacking(most, critical=False, background=True) == CPU
+    assert quota.lacking(most, critical=False) == 0
+    assert quota.lacking(half, critical=False, background=True) == 0
+    assert quota.acquire(half, critical=False, background=True).cpu_cores == 0.2
+    assert quota.lacking(Shape(0.3, 1, 0, 0), critical=False) == 0
+
+
+@pytest.mark.parametrize(("asked", "left"), [(0.1, 0.1), (5.0, 0.375), (0.0, 0.0)])
+def test_what_is_left_is_at_most_a_quarter(asked: float, left: float) -> None:
+    quota = Quota(Totals(cpu_cores=2, memory_mb=1000), 0.5, 0.0, asked)
+    assert quota.acquire(Shape(1.5, 1, 0, 0), critical=False, background=True).cpu_cores == pytest.approx(1.5 - left)
+
+
+def test_what_is_left_can_be_set_anew() -> None:
+    world = World()
+    world.tell(Reconfigured(dataclasses.replace(world.config, spare_cpu_cores=0.3)))
+    world.run("batch", Work(lasts_s=5), priority=Priority.BATCH, requirement=BIG)
+    assert world.core.quota.views()["cpuCores"].used == 1.2
+
+
+@pytest.mark.parametrize("policy", [OnTaskFailure.PAUSE, OnTaskFailure.CONTINUE])
+def test_resuming_a_level_lets_its_jobs_go_on_that_paused_at_a_failure(policy: OnTaskFailure) -> None:
+    """Not those that somebody paused, and not those of other levels."""
+    world = World()
+    bad, rest = task("bad", fails=9, kind=ErrorKind.NOT_FOUND, cores=ROOM), task("rest", cores=ROOM)
+    world.submit(job(bad, rest, on_task_failure=policy, job_id="j"))
+    if policy is OnTaskFailure.CONTINUE:
+        world.tell(JobPaused("j"))
+    world.pass_s(1)
+    world.tell(LevelsResumed((Priority.HIGH, Priority.LOW)))
+    world.pass_s(1)
+    assert world.order == ["bad"]
+    world.tell(LevelsResumed((Priority.NORMAL,)))
+    world.pass_s(1)
+    assert world.order == (["bad", "rest"] if policy is OnTaskFailure.PAUSE else ["bad"])
+
+
+def test_the_least_that_a_task_takes_counts_what_it_did() -> None:
+    """A later step, or an attempt after a pause, has only the rest to pay for; a new attempt has all of it."""
+    world = World()
+    made = tuple(Step(name=str(n), call=Work(lasts_s=1.0)) for n in range(3))
+    limit = TimeoutPolicy(least_s=3.0)
+    paid = world.submit(job(Task(name="paid", steps=made, deadline_at_s=3.5, timeout=limit)))[0]
+    world.settle()
+    assert world.outcome(paid).state is TaskState.COMPLETED
+    work = Work(lasts_s=1.0, fails=1)
+    again = world.run("again", work, deadline_at_s=8.0, timeout=TimeoutPolicy(least_s=4.0))
+    world.settle()
+    assert (world.outcome(again).state, world.outcome(again).attempts) == (TaskState.FAILED, 1)
+    error = world.outcome(again).error
+    assert error is not None
+    assert error.kind is ErrorKind.NETWORK, "why it failed, and not that there is no time for another attempt"
+
+
+def test_what_is_refused_for_its_deadline_says_why_and_falls_back() -> None:
+    world = World()
+    limit = TimeoutPolicy(least_s=3.0, on_hard=OnTimeout.FALLBACK, fallback="stale")
+    ticket = world.run("a", deadline_at_s=2.0, timeout=limit)
+    outcome = world.outcome(ticket)
+    assert (outcome.value, outcome.fallback, outcome.attempts) == ("stale", True, 0)
+    assert outcome.error is not None
+    assert outcome.error.message == "a was not started: it takes 3 s at least, and its deadline is in 2 s"
+    world.check_empty()
+
+
+def test_a_step_is_not_gone_on_with_when_the_rest_cannot_be_paid_for() -> None:
+    """The first step took longer than it said."""
+    world = World()
+    made = (Step(name="0", call=Work(lasts_s=2.0), least_s=1.0), Step(name="1", call=Work(lasts_s=1.0), least_s=1.0))
+    ticket = world.submit(job(Task(name="a", steps=made, deadline_at_s=2.5)))[0]
+    world.settle()
+    outcome = world.outcome(ticket)
+    assert (outcome.state, outcome.finished_at_s) == (TaskState.FAILED, 2.0)
+    assert outcome.error is not None
+    assert outcome.error.message.startswith("1 was not started")
+    assert len(world.begun) == 1
+    world.check_empty()

@@ -90,3 +90,107 @@ def test_without_a_driver_nothing_is_imported(tmp_path: Path) -> None:
 def test_a_broken_driver_is_a_normal_case(tmp_path: Path) -> None:
     (tmp_path / "libnvidia-ml.so.1").write_bytes(b"not a library")
     assert look(tmp_path, ["ok_0_0_0_0"], library=False)[0] == ["[]", "False"]
+
+
+# The whole scheduler over the same library: what a task gets, and what becomes of it when the machine changes under it.
+_WHOLE = """
+import asyncio, os
+from headway.scheduler import ImpossibleRequirementError, Requirement, Scheduler, SchedulerConfig, TaskKind
+from headway.scheduler.probe import Probe
+
+class Counted(Probe):
+    '''Tells how often it has looked at the machine.'''
+    looks = 0
+    async def start(self, report):
+        def told(sample):
+            self.looks += 1
+            report(sample)
+        await super().start(told)
+
+machine = Counted(every_s=0.02)
+
+def put(text):
+    with open(FAKE + ".new", "w") as file:
+        file.write(text)
+    os.replace(FAKE + ".new", FAKE)
+
+async def seen():
+    '''The machine was looked at as a whole since.'''
+    after = machine.looks + 2
+    async with asyncio.timeout(60):
+        while machine.looks < after:
+            await asyncio.sleep(0.005)
+
+GPU = Requirement(cpu_cores=0.1, memory_mb=1, gpu_count=1)
+BOTH = Requirement(cpu_cores=0.1, memory_mb=1, gpu_count=2)
+LARGE = Requirement(cpu_cores=0.1, memory_mb=1, gpu_memory_mb=8000)
+OK, FULL, LOST = "ok 10 0 0 0\\n", "ok 90 15000 0 0\\n", "lost 0 0 0 0\\n"
+
+async def main():
+    put(OK + OK)
+    config = SchedulerConfig(cpu_high=2.0, cpu_low=2.0, cpu_cores=2.0, memory_share=1.0)
+    async with Scheduler(config, machine=machine) as scheduler:
+        def visible(need):
+            call = ("CUDA_VISIBLE_DEVICES",)
+            return scheduler.run(os.getenv, *call, kind=TaskKind.CPU_BOUND, requirement=need)
+        print("each one", sorted([await found.value() for found in [visible(GPU), visible(GPU)]]))
+
+        put(FULL + OK)
+        await seen()
+        print("where there is room", await visible(LARGE).value())
+        put(FULL + FULL)
+        await seen()
+        waits = visible(LARGE)
+        await seen()
+        print("waits for room", waits.view().state.value)
+        put(FULL + OK)
+        print("gets it", await waits.value())
+
+        put(OK + OK)
+        await seen()
+        gate = asyncio.Event()
+        holds, waits = scheduler.run(gate.wait, requirement=GPU), visible(BOTH)
+        put(LOST + OK)
+        outcome = await waits
+        print("lost", outcome.state.value, outcome.error.kind.value, "gpuCount" in outcome.error.message)
+        try:
+            visible(BOTH)
+        except ImpossibleRequirementError as error:
+            print("refused", error.resource, error.asked, error.available)
+        print("goes on", holds.view().state.value, await visible(GPU).value())
+        gate.set()
+        print("ended", (await holds).state.value)
+        put(OK + OK)
+        await seen()
+        print("back", await visible(BOTH).value())
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_the_whole_scheduler_lives_with_what_devices_do(tmp_path: Path) -> None:
+    target = tmp_path / "libnvidia-ml.so.1"
+    assert _COMPILER is not None
+    subprocess.run([_COMPILER, "-shared", "-fPIC", "-DCOMPLETE", "-o", str(target), str(_SOURCE)], check=True)
+    program = tmp_path / "program.py"
+    program.write_text(f"FAKE = {str(tmp_path / 'state')!r}\n{_WHOLE}", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "FAKE_NVML": str(tmp_path / "state")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.stdout.splitlines() == [
+        "each one ['0', '1']",
+        "where there is room 1",
+        "waits for room PENDING",
+        "gets it 1",
+        "lost FAILED service_unavailable True",
+        "refused gpuCount 2 1",
+        "goes on RUNNING 1",
+        "ended COMPLETED",
+        "back 0,1",
+    ], done.stderr

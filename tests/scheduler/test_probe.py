@@ -23,9 +23,9 @@ from headway.scheduler.probe import (
     machine_totals,
     memory_share,
     pressure,
-    stalled_share,
     usable_cores,
 )
+from headway.scheduler.stalls import Stalls
 
 MIB = 1 << 20
 
@@ -108,21 +108,14 @@ def test_what_others_use_is_told_from_what_we_use() -> None:
         for n, busy in enumerate((0.2, None, 0.7))
     ]
     before, now = CpuTimes(all_s=100, busy_s=10, ours_s=5), CpuTimes(all_s=110, busy_s=18, ours_s=8)
-    found = pressure(before, now, 0.5, devices, on_battery=True)
+    found = pressure(before, now, 0.5, devices, on_battery=True, stalls=Stalls(cpu=0.1, memory=0.2))
+    assert (found.cpu_stalled, found.memory_stalled) == (0.1, 0.2)
     assert (found.cpu, found.foreign_cpu, found.memory, found.gpu, found.on_battery) == (0.8, 0.5, 0.5, 0.7, True)
-    first = pressure(None, now, 0.5, [], on_battery=False)
+    first = pressure(None, now, 0.5, [], on_battery=False, stalls=Stalls())
     assert (first.cpu, first.foreign_cpu, first.gpu) == (None, None, None)
     # Clock ticks are coarse: ours may seem more than all, which is still nobody else's.
-    assert pressure(before, CpuTimes(all_s=110, busy_s=11, ours_s=8), 0, [], on_battery=False).foreign_cpu == 0
-
-
-def test_pressure_stall_information_is_read_where_there_is_some(tmp_path: Path) -> None:
-    file = tmp_path / "cpu"
-    file.write_text(
-        "some avg10=12.50 avg60=1.00 avg300=0.10 total=123\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
-    )
-    assert stalled_share(file) == 0.125
-    assert stalled_share(tmp_path / "none") is None
+    coarse = CpuTimes(all_s=110, busy_s=11, ours_s=8)
+    assert pressure(before, coarse, 0, [], on_battery=False, stalls=Stalls()).foreign_cpu == 0
 
 
 def test_memory_is_as_full_as_the_fuller_of_machine_and_group(tmp_path: Path) -> None:

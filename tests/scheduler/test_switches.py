@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from headway.scheduler.config import OnBattery, RetryDefaults, SchedulerConfig
+from headway.scheduler.executors.base import Gpu, Totals
 from headway.scheduler.model import ErrorKind, Priority, Requirement, RetryPolicy, TaskState, TimeoutPolicy
 from headway.scheduler.strategies import DEFAULT, FIFO, PRIORITY, Strategy
 from tests.scheduler.world import Work, World, job, steps, task
@@ -47,7 +48,8 @@ def urgent_first(world: World) -> bool:
 
 def critical_has_room(world: World) -> bool:
     """CRITICAL work starts though everything else is taken."""
-    world.run("load", Work(lasts_s=10), requirement=Requirement(cpu_cores=2.0 - reserved(world), memory_mb=1))
+    load = Requirement(cpu_cores=2.0 - reserved(world), memory_mb=1)
+    world.run("load", Work(lasts_s=10), priority=Priority.HIGH, requirement=load)
     world.run("urgent", priority=Priority.CRITICAL)
     return "urgent" in world.order
 
@@ -185,6 +187,80 @@ def pressure_holds_background(world: World) -> bool:
     return held and world.order == ["low"]
 
 
+def memory_pressure_holds_background(world: World) -> bool:
+    """The same by how full the memory is."""
+    return holds(world, "memory", memory=0.95) and stays(world, memory=0.85) and goes_on(world, memory=0.7)
+
+
+def gpu_pressure_holds_who_wants_a_gpu(world: World) -> bool:
+    """The same by how busy the devices are, for whoever asks for one; the rest of the background goes on."""
+    gpus = (Gpu(index=0, uuid="a", total_mb=1000),)
+    world = World(config=world.config, totals=Totals(cpu_cores=2, memory_mb=8000, gpus=gpus))
+    world.press(gpu=0.97)
+    world.run("low", priority=Priority.LOW, requirement=Requirement(cpu_cores=0.1, memory_mb=1, gpu_count=1))
+    world.run("plain", priority=Priority.LOW)
+    held = world.order == ["plain"]
+    world.press(gpu=0.9)
+    held = held and world.order == ["plain"]
+    world.press(gpu=0.5)
+    return held and world.order == ["plain", "low"]
+
+
+def stalls_for_memory_hold_background(world: World) -> bool:
+    """The same by how long work waited for memory (PSI), though there seems to be enough of it."""
+    marks = {"memory": 0.5}
+    return (
+        holds(world, "memory", memory_stalled=0.3, **marks)
+        and stays(world, memory_stalled=0.1, **marks)
+        and goes_on(world, memory_stalled=0.01, **marks)
+    )
+
+
+def stalls_for_cores_hold_background(world: World) -> bool:
+    """The same by how long all of us waited for a core (PSI), though the machine seems to have idle ones."""
+    marks = {"cpu": 0.3, "foreign_cpu": 0.0}
+    return (
+        holds(world, "cpu", cpu_stalled=0.6, **marks)
+        and stays(world, cpu_stalled=0.3, **marks)
+        and goes_on(world, cpu_stalled=0.1, **marks)
+    )
+
+
+def holds(world: World, reason: str, **pressure: float) -> bool:
+    """Whether a LOW task does not start under this pressure, and why not is said."""
+    world.press(**pressure)
+    world.run("low", priority=Priority.LOW)
+    return not world.order and world.core.pause_reason == reason
+
+
+def stays(world: World, **pressure: float) -> bool:
+    """Whether it still does not, between the marks."""
+    world.press(**pressure)
+    return not world.order
+
+
+def goes_on(world: World, **pressure: float) -> bool:
+    """Whether it does now, and the next one between the marks, too: nothing flaps."""
+    world.press(**pressure)
+    return world.order == ["low"] and world.core.pause_reason is None
+
+
+def background_leaves_a_little(world: World) -> bool:
+    """Who asks for little starts beside background work that would take all there is, and need not wait for its end."""
+    world.run("batch", Work(lasts_s=5), priority=Priority.BATCH, requirement=Requirement(cpu_cores=2.0, memory_mb=1))
+    world.run("low", Work(lasts_s=5), priority=Priority.LOW, requirement=Requirement(cpu_cores=0.1, memory_mb=1))
+    world.run("high", priority=Priority.HIGH)
+    return world.order == ["batch", "high"]
+
+
+def battery_slows(world: World) -> bool:
+    """On battery background work goes one at a time."""
+    world.press(on_battery=True)
+    for n in range(3):
+        world.run(f"low{n}", Work(lasts_s=1), priority=Priority.LOW)
+    return world.order == ["low0"]
+
+
 def battery_pauses(world: World) -> bool:
     world.press(on_battery=True)
     world.run("low", priority=Priority.LOW)
@@ -260,6 +336,12 @@ MECHANISMS = [
     Mechanism(background_holds_while_critical_is_served, with_config(hold_for_served_s=0.0)),
     Mechanism(background_is_asked_to_hurry, with_config(preempt=False)),
     Mechanism(pressure_holds_background, with_config(cpu_high=2.0, cpu_low=2.0)),
+    Mechanism(memory_pressure_holds_background, with_config(memory_high=2.0, memory_low=2.0)),
+    Mechanism(gpu_pressure_holds_who_wants_a_gpu, with_config(gpu_high=2.0, gpu_low=2.0)),
+    Mechanism(stalls_for_memory_hold_background, with_config(memory_stalled_high=math.inf)),
+    Mechanism(stalls_for_cores_hold_background, with_config(cpu_stalled_high=math.inf)),
+    Mechanism(background_leaves_a_little, with_config(spare_cpu_cores=0.0)),
+    Mechanism(battery_slows, with_config(on_battery=OnBattery.IGNORE)),
     Mechanism(battery_pauses, with_config(on_battery=OnBattery.IGNORE), with_config(on_battery=OnBattery.PAUSE)),
     Mechanism(
         failures_are_retried, with_config(retries=dict.fromkeys(Priority, RetryDefaults(max_retries=0, stretch=1.0)))

@@ -77,7 +77,7 @@ def _checks(root: Path, cache_dir: Path) -> Iterator[Check]:
     yield _cache(cache_dir)
     yield _index(root, cache_dir)
     yield _interpreter(root)
-    yield _machine()
+    yield from _machine()
 
 
 def _python() -> Check:
@@ -207,13 +207,26 @@ def _interpreter(root: Path) -> Check:
     return Check(name="project's Python", verdict="good", found=str(environment.python))
 
 
-def _machine() -> Check:
+def _machine() -> Iterator[Check]:
     totals = Probe().totals()
     gpus = f", {len(totals.gpus)} GPU" if totals.gpus else ""
-    return Check(
+    yield Check(
         name="machine",
         verdict="good",
         found=f"{totals.cpu_cores:g} cores and {totals.memory_mb / 1024:.1f} GiB for us{gpus}",
+    )
+    yield _scheduling(totals.cpu_cores)
+
+
+def _scheduling(cores: float) -> Check:
+    from headway.scheduler.simulator.health import HOURS, simulated_health, told
+
+    words, good = told(simulated_health(cores))
+    return Check(
+        name="scheduling",
+        verdict="good" if good else "poor",
+        found=f"in {HOURS:g} simulated hours of work on a machine of this size: {words}",
+        remedy="" if good else "background work is slower here than it could be; give Headway more cores",
     )
 
 

@@ -25,7 +25,7 @@ from headway.workspace.documents import Documents
 _TOLD_EVERY_S = 0.2
 _BAR_WIDTH = 30
 # A person waits for it: it goes on, politely, however busy the machine is.
-_CONFIG = SchedulerConfig(cpu_low=math.inf, cpu_high=math.inf)
+_CONFIG = SchedulerConfig(cpu_low=math.inf, cpu_high=math.inf, cpu_stalled_high=math.inf)
 
 
 class _NoClient:

@@ -118,7 +118,8 @@ class HeadwayRequests:
         return _paused(self._scheduler.resume(priorities) if priorities else self._scheduler.snapshot().paused)
 
     async def timeline(self, params: object) -> Encoded:
-        since_ms = Arguments({} if params is None else params).number("sinceMs", 60_000, high=_LONGEST_TIMELINE_MS)
+        asked_ms = Arguments({} if params is None else params).number("sinceMs", 60_000)
+        since_ms = min(asked_ms, _LONGEST_TIMELINE_MS)  # more than what is kept is all that is kept
         return encoded({"traceEvents": await self._scheduler.trace.exported(since_ms / 1000)})
 
     def metrics(self, params: object) -> Mapping[str, str]:

@@ -70,7 +70,7 @@ def job_info(view: JobView, wall_ms: WallMs, tongue: Tongue) -> JobInfo:
 
 
 def _task_info(task: TaskView) -> TaskInfo:
-    return {
+    info: TaskInfo = {
         "taskId": task.task_id,
         "name": task.name,
         "state": task.state.value,
@@ -89,6 +89,9 @@ def _task_info(task: TaskView) -> TaskInfo:
             for step in task.steps
         ],
     }
+    if task.truncated:
+        info["truncated"] = True
+    return info
 
 
 def active_job(view: JobView, tongue: Tongue) -> ActiveJob:

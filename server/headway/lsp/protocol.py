@@ -137,6 +137,7 @@ class QueueState(TypedDict):
     latency: dict[str, Latency]
     alerts: int
     message: str | None
+    truncated: NotRequired[bool]
 
 
 class ErrorInfo(TypedDict):
@@ -167,6 +168,7 @@ class TaskInfo(TypedDict):
     attempt: int
     error: ErrorInfo | None
     steps: list[StepInfo]
+    truncated: NotRequired[bool]
 
 
 class JobInfo(TypedDict):

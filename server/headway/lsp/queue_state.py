@@ -136,21 +136,25 @@ class QueueStateReporter:
 
     def _payload(self, snapshot: Snapshot, seq: int) -> QueueState:
         trouble = self._trouble()
-        return {
+        running, jobs = snapshot.running[: payloads.MOST_RUNNING], snapshot.jobs[: payloads.MOST_JOBS]
+        state: QueueState = {
             "seq": seq,
             "at": self._scheduler.wall_ms(snapshot.at_s),
             "state": self._state(snapshot, with_short=True),
             "queues": {priority.name: payloads.queue_depth(depth) for priority, depth in snapshot.depths.items()},
             "pausedPriorities": [payloads.priority_name(priority) for priority in snapshot.paused],
             "pauseReason": snapshot.pause_reason,  # type: ignore[typeddict-item]
-            "running": [payloads.running_task(task) for task in snapshot.running[: payloads.MOST_RUNNING]],
-            "jobs": [payloads.active_job(job, self._tongue) for job in snapshot.jobs[: payloads.MOST_JOBS]],
+            "running": [payloads.running_task(task) for task in running],
+            "jobs": [payloads.active_job(job, self._tongue) for job in jobs],
             "resources": {name: payloads.resource_use(view) for name, view in snapshot.resources.items()},
             "pressure": payloads.pressure(snapshot.pressure),
             "latency": self._latency(),
             "alerts": len(self._scheduler.alerts.active()),
             "message": None if trouble is None else self._tongue.tell(trouble),
         }
+        if len(jobs) < len(snapshot.jobs) or len(running) < sum(depth.running for depth in snapshot.depths.values()):
+            state["truncated"] = True
+        return state
 
     def _fingerprint(self, snapshot: Snapshot) -> Hashable:
         """What counts as a change; CRITICAL work that is short so far is left out."""

@@ -129,8 +129,8 @@ class Admission:
             self.standback.background_runs -= 1
         elif grant.critical:
             self.standback.critical_runs -= 1
-        if run.by_credit:
-            self._charge(grant, ran_s)
+        if grant.pays:
+            self._charge(run, grant, ran_s)
 
     def force_release(self, run: Run) -> None:
         """Take back the room, but not the slot, of a run that will not end."""
@@ -139,16 +139,20 @@ class Admission:
 
     def recharge(self, run: Run, ran_s: float) -> None:
         """Charge BATCH's share for a step that ended, while its task goes on to the next."""
-        if run.grant is not None:
-            self._charge(run.grant, ran_s)
+        if run.grant is not None and run.grant.pays:
+            self._charge(run, run.grant, ran_s)
             self.credit.running += 1
 
-    def _charge(self, grant: Grant, ran_s: float) -> None:
-        """Charge what a step on BATCH's own share took from others: its place, for as long as it was held.
+    def _charge(self, run: Run, grant: Grant, ran_s: float) -> None:
+        """Charge what a step of BATCH took from others: its place, for as long as it was held.
 
         However little it computed there: a claim goes before HIGH work, and so must never be had for nothing.
         """
-        self.credit.charge(grant.cores / 1e6 * ran_s)
+        used = grant.cores / 1e6 * ran_s
+        if run.by_credit:
+            self.credit.charge(used)
+        else:
+            self.credit.ran(used, run.began_at_s + ran_s)
 
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold. Fair shares that were given up do not come back."""
@@ -169,12 +173,13 @@ class Admission:
         discipline = self.disciplines[priority]
         if discipline.best_effort and self.standback.holds(record, False, now_s):
             return None
-        guaranteed = discipline.guaranteed
-        if (record.pool >= 0 and not self.slots.free(record.pool)) or self.quota.lacking(record.shape, guaranteed):
+        if record.pool >= 0 and not self.slots.free(record.pool):
+            return None
+        if self.quota.lacking(record.shape, discipline.guaranteed, discipline.ages):
             return None
         if record.order is None:
             record.order = self.queue.new_order()
-        return self._give(record, discipline, record.shape, now_s)
+        return self._give(record, discipline, record.shape, False, now_s)
 
     def admit(self, now_s: float) -> list[Start]:
         """Take those that may start now out of the queue, most urgent first, and give them their room."""
@@ -225,12 +230,12 @@ class Admission:
             record = entry.item
             if discipline.best_effort and self.standback.holds(record, False, now_s):
                 break
-            lack = quota.lacking(record.shape, guaranteed)
+            lack = quota.lacking(record.shape, guaranteed, discipline.ages)
             if lack or (pool >= 0 and not slots.free(pool)):
                 self._keep(entry, None, lack, False, now_s)
                 break
             self._take(entry, now_s)
-            starts.append((record, self._give(record, discipline, record.shape, now_s), False))
+            starts.append((record, self._give(record, discipline, record.shape, False, now_s), False))
         return starts
 
     def _pass(self, lines: list[Line[TaskRecord]], now_s: float, *, whole: bool) -> list[Start]:
@@ -262,7 +267,7 @@ class Admission:
                 parts, until_s = self.credit.content_with(now_s)
                 shape = quota.squeezed(shape, heads[0][3].item.shape.cores if heads else 0, parts)
                 self.keep_at_s = min(self.keep_at_s, until_s)
-            lack = quota.lacking(shape, discipline.guaranteed)
+            lack = quota.lacking(shape, discipline.guaranteed, discipline.ages and not by_credit)
             if pool >= 0 and not slots.free(pool):
                 lack |= SLOT
             if not whole and self._kept:
@@ -275,9 +280,7 @@ class Admission:
                 due = False
             if not lack and (discipline.guaranteed or not kept_mask & shape.uses):
                 self._take(entry, now_s)
-                starts.append((record, self._give(record, discipline, shape, now_s), by_credit))
-                if by_credit:
-                    self.credit.running += 1
+                starts.append((record, self._give(record, discipline, shape, by_credit, now_s), by_credit))
                 if (following := self._first(line, now_s)) is not None:
                     heapq.heappush(heads, self._ranked(following, now_s, due))
             elif lack:
@@ -318,10 +321,13 @@ class Admission:
         self.keep_at_s = min(self.keep_at_s, keep_at_s)
         return 0
 
-    def _give(self, record: TaskRecord, discipline: Discipline, shape: Shape, now_s: float) -> Grant:
+    def _give(self, record: TaskRecord, discipline: Discipline, shape: Shape, by_credit: bool, now_s: float) -> Grant:
         if record.pool >= 0:
             self.slots.acquire(record.pool)
-        grant = self.quota.acquire(shape, discipline.guaranteed)
+        grant = self.quota.acquire(shape, discipline.guaranteed, discipline.ages and not by_credit)
+        if by_credit or (record.priority is _BATCH and self.credit.satisfied_by(grant.cpu_cores)):
+            grant.pays = True
+            self.credit.running += 1
         if discipline.best_effort:
             grant.best_effort = True
             record.job.served_at_s = now_s

@@ -62,8 +62,7 @@ class Attempts:
         if policy.dependency is not None and not self._budget(policy.dependency).spend():
             return Over(failure)
         delay = delay_s(failure, record.attempt, policy, defaults.stretch, self._draw())
-        deadline_at_s = record.task.deadline_at_s
-        if deadline_at_s is not None and now_s + delay >= deadline_at_s:
+        if now_s + delay >= record.pays_until_s:
             return Over(failure)
         return Again(delay)
 

@@ -43,6 +43,11 @@ class Cgroups:
                 limits.append(quota_us / period)
         return min(limits, default=None)
 
+    def own(self) -> Path | None:
+        """Return the innermost group of version 2 that we are in and can see; None: there is none."""
+        unified = next(self._lineage("", self._mounted_at / "unified"), None)  # beside hierarchies of version 1
+        return unified or next(self._lineage("", self._mounted_at), None)
+
     def memory(self) -> MemoryUse | None:
         """Return the tightest memory limit and what is used of it; None: no limit."""
         found = [

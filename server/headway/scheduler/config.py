@@ -51,6 +51,8 @@ class SchedulerConfig:
     # Kept free for CRITICAL work; None: a quarter of the cores (0.25 to 1) and 256 MiB (at most a tenth).
     reserved_cpu_cores: float | None = None
     reserved_memory_mb: float | None = None
+    # Of what ordinary work may use, work below HIGH leaves so many cores, at most a quarter, to whoever comes; 0: none.
+    spare_cpu_cores: float = 0.1
     queue_capacity: int = 20_000
     remembered_jobs: int = 200
     remembered_results: int = 1_000  # of a lazily fed job
@@ -82,6 +84,11 @@ class SchedulerConfig:
     memory_low: float = 0.8
     gpu_high: float = 0.95
     gpu_low: float = 0.85
+    # Shares of the last ten seconds that work spent waiting for a core or for memory (PSI); math.inf: not heeded.
+    cpu_stalled_high: float = 0.5
+    cpu_stalled_low: float = 0.2
+    memory_stalled_high: float = 0.2
+    memory_stalled_low: float = 0.05
     retries: Mapping[Priority, RetryDefaults] = field(default_factory=_retries)
     step_retries: int = 2  # repetitions of a step whose `on_failure` is RETRY
     retry_budget_share: float = 0.1  # of a dependency's requests; math.inf: no budget
@@ -97,6 +104,8 @@ class SchedulerConfig:
             (self.cpu_low, self.cpu_high),
             (self.memory_low, self.memory_high),
             (self.gpu_low, self.gpu_high),
+            (self.cpu_stalled_low, self.cpu_stalled_high),
+            (self.memory_stalled_low, self.memory_stalled_high),
         ):
             if not 0 <= low <= high:
                 raise ValueError(f"a low mark of {low:g} is above its high mark of {high:g}")

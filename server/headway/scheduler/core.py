@@ -17,7 +17,16 @@ from headway.scheduler.config import OnBattery, SchedulerConfig
 from headway.scheduler.executors.base import MachineReport, Pressure, StepResult, Totals
 from headway.scheduler.flow import Flow
 from headway.scheduler.jobs import Jobs
-from headway.scheduler.model import ErrorKind, Failure, Job, PausedChanged, Priority, TaskState
+from headway.scheduler.model import (
+    ErrorKind,
+    Failure,
+    Job,
+    JobState,
+    OnTaskFailure,
+    PausedChanged,
+    Priority,
+    TaskState,
+)
 from headway.scheduler.outbox import Outbox
 from headway.scheduler.records import ENDED, JobRecord, Run, TaskRecord
 from headway.scheduler.resources import Quota, Slots
@@ -74,7 +83,7 @@ class SchedulerCore:
         self.config = config
         self._machine = totals  # as the machine says, whatever the settings do
         totals = limited(config, totals)
-        self.quota = Quota(totals, *reserve(config, totals))
+        self.quota = Quota(totals, *_kept_free(config, totals))
         self.slots = Slots(tuple(slots))
         self.admission = Admission(config, strategy, self.quota, self.slots)
         self.book = JobBook(config, id_prefix, self.quota, self.slots)
@@ -86,7 +95,7 @@ class SchedulerCore:
         attempts = Attempts(config, draw)
         self.flow = Flow(config, self.admission, attempts, self.timers, self._outbox, self.jobs)
         self.jobs.flow = self.flow
-        self._totals, self._reserved = totals, reserve(config, totals)
+        self._totals, self._kept_free = totals, _kept_free(config, totals)
         self._now_s = -math.inf
         self._claim_at_s = math.inf
 
@@ -199,6 +208,7 @@ class SchedulerCore:
                 self._pause_levels(event.priorities, True, now_s)
             case LevelsResumed():
                 self._pause_levels(event.priorities, False, now_s)
+                self._resume_failed(event.priorities, now_s)
             case JobPaused():
                 record = self.book.active.get(event.job_id)
                 if record is not None:
@@ -259,6 +269,13 @@ class SchedulerCore:
         if self._outbox.observed:
             self._outbox.publish(PausedChanged(at_s=now_s, priorities=self.paused, reason=self.pause_reason))
 
+    def _resume_failed(self, priorities: tuple[Priority, ...], now_s: float) -> None:
+        """Let the jobs of these priorities go on that paused themselves when a task failed. O(jobs in flight)."""
+        for record in tuple(self.book.active.values()):
+            paused_itself = record.job.on_task_failure is OnTaskFailure.PAUSE and record.error is not None
+            if paused_itself and record.state is JobState.PAUSED and record.priority in priorities:
+                self.jobs.resume(record.job_id, now_s)
+
     # ---- the machine ------------------------------------------------------------------------------------------------
 
     @property
@@ -304,10 +321,10 @@ class SchedulerCore:
     def _resize(self, now_s: float) -> None:
         """Take over what there is, by the machine's word and the settings'; what no longer fits at all, ends."""
         totals = limited(self.config, self._machine)
-        reserved = reserve(self.config, totals)
-        if totals != self._totals or reserved != self._reserved:
-            self._totals, self._reserved = totals, reserved
-            self.quota.resize(totals, *reserved)
+        kept_free = _kept_free(self.config, totals)
+        if totals != self._totals or kept_free != self._kept_free:
+            self._totals, self._kept_free = totals, kept_free
+            self.quota.resize(totals, *kept_free)
             self.admission.changed()
             self._end_impossible(now_s)
 
@@ -337,6 +354,11 @@ def limited(config: SchedulerConfig, totals: Totals) -> Totals:
         memory_mb=totals.memory_mb * config.memory_share if config.memory_mb is None else config.memory_mb,
         gpus=totals.gpus,
     )
+
+
+def _kept_free(config: SchedulerConfig, totals: Totals) -> tuple[float, float, float]:
+    """Return what `Quota` keeps free: cores and memory for CRITICAL work, cores left by background work."""
+    return *reserve(config, totals), config.spare_cpu_cores
 
 
 def reserve(config: SchedulerConfig, totals: Totals) -> tuple[float, float]:

@@ -18,7 +18,7 @@ class BatchCredit:
         self._at_s = 0.0
         self.saved_s = 0.0
         self._due_since_s = math.inf
-        self.running = 0  # runs whose cost is not known yet: one claim at a time
+        self.running = 0  # runs that get BATCH its share now; their cost is not known yet
 
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold; what is saved stays."""
@@ -39,8 +39,20 @@ class BatchCredit:
             self._due_since_s = now_s
 
     def charge(self, core_seconds: float) -> None:
+        """Take what a run on the share has used: it may have been more than was saved."""
         self.running -= 1
         self.saved_s = max(-self._cap, self.saved_s - core_seconds)
+
+    def ran(self, core_seconds: float, at_s: float) -> None:
+        """Take what a run has used, until `at_s`, that needed no claim: it pays for claims, but makes no debts."""
+        self.running -= 1
+        if at_s > self._at_s:
+            self.update(at_s, self._waits)
+        self.saved_s = min(self.saved_s, max(0.0, self.saved_s - core_seconds))
+
+    def satisfied_by(self, cores: float) -> bool:
+        """Return whether a run on so many cores gets BATCH what it may claim, while it lasts."""
+        return cores >= self._share > 0
 
     @property
     def is_due(self) -> bool:

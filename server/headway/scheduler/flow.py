@@ -158,10 +158,9 @@ class Flow:
             self._timers.cancel(record.timer)
             record.timer = record.wait = None
         task = record.task
-        deadline_at_s = task.deadline_at_s
-        if deadline_at_s is not None and now_s >= deadline_at_s:
+        if task.deadline_at_s is not None and now_s >= record.pays_until_s:
             self._hand_back(record, grant, by_credit, now_s)
-            self.endings.end(record, TaskState.FAILED, now_s, error=late(record, now_s))
+            self.endings.end_by_policy(record, task.timeout.on_hard, late(record, now_s), now_s)
             return
         if not record.in_attempt:
             if task.retry.dependency is not None and not self._may_ask(record, grant, by_credit, now_s):
@@ -293,9 +292,8 @@ class Flow:
     def _go_on(self, record: TaskRecord, run: Run, ran_s: float, now_s: float) -> None:
         """At a step boundary: keep the place, or give it up to somebody more urgent and wait for it again."""
         spent = self._spend_quantum(record, now_s)
-        if run.grant is not None and record.pool == run.pool and self._keeps_place(record, run, spent):
-            if run.by_credit:
-                self._admission.recharge(run, ran_s)
+        if run.grant is not None and record.pool == run.pool and self._keeps_place(record, run, spent, now_s):
+            self._admission.recharge(run, ran_s)
             self._begin(record, run.grant, run.by_credit, now_s)
             return
         self._admission.release(run, ran_s)
@@ -303,10 +301,10 @@ class Flow:
             record.order = None  # behind its equals when it waits next
         self.ready(record, now_s)
 
-    def _keeps_place(self, record: TaskRecord, run: Run, spent: bool) -> bool:
-        return record.job.state is not _JOB_PAUSED and not must_yield(
-            self._admission, record, run, spent, preempt=self._config.preempt
-        )
+    def _keeps_place(self, record: TaskRecord, run: Run, spent: bool, now_s: float) -> bool:
+        if record.job.state is _JOB_PAUSED or (record.task.deadline_at_s is not None and now_s >= record.pays_until_s):
+            return False
+        return not must_yield(self._admission, record, run, spent, preempt=self._config.preempt)
 
     def _spend_quantum(self, record: TaskRecord, now_s: float) -> bool:
         """Sink a task that keeps using its quantum up; return whether it just did."""

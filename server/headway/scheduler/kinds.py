@@ -24,7 +24,7 @@ class Priority(enum.IntEnum):
 
 
 class TaskKind(_Word):
-    """What a task mostly does; decides where a bare `call` runs: worker process, thread, thread, loop."""
+    """What a task mostly does; decides where a bare `call` runs: worker process, thread, worker process, loop."""
 
     CPU_BOUND = "cpu_bound"
     IO_BOUND = "io_bound"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from headway.scheduler.admission import Admission
@@ -162,17 +163,16 @@ class Limits:
     # ---- of what waits ----------------------------------------------------------------------------------------------
 
     def limit_waiting(self, record: TaskRecord, now_s: float) -> bool:
-        """Set the timer of a task that waits: its longest time in the queue, or its deadline.
+        """Set the timer of a task that waits: its longest time in the queue, or when its deadline is out of reach.
 
         Returns:
-            False: its deadline has passed, and it has ended.
+            False: its deadline cannot be met, and it has ended.
         """
         task = record.task
-        at_s = task.deadline_at_s
+        at_s = record.pays_until_s
         if task.timeout.queue_s is not None and not record.in_attempt:
-            longest = now_s + task.timeout.queue_s
-            at_s = longest if at_s is None else min(at_s, longest)
-        if at_s is None:
+            at_s = min(at_s, now_s + task.timeout.queue_s)
+        if at_s == math.inf:
             return True
         if at_s <= now_s:
             self.waited_too_long(record, now_s)
@@ -188,7 +188,7 @@ class Limits:
         waited_s = now_s - record.ready_at_s
         if self._outbox.observed:
             self._outbox.task_timed_out(record, True, waited_s, now_s)
-        if task.deadline_at_s is not None and now_s >= task.deadline_at_s:
+        if now_s >= record.pays_until_s:
             failure = late(record, now_s)
         else:
             failure = Failure(kind=ErrorKind.TIMEOUT, message=f"{task.name} waited {waited_s:.3g} s for its place")
@@ -206,12 +206,12 @@ class Limits:
 
 
 def late(record: TaskRecord, now_s: float) -> Failure:
-    """Return the failure of a task whose deadline passed before it could start."""
-    late_s = now_s - (record.task.deadline_at_s or now_s)
-    return Failure(
-        kind=ErrorKind.TIMEOUT,
-        message=f"{record.task.name} was not started: its deadline passed {late_s:.3g} s ago",
-    )
+    """Return the failure of a task that is not started, or not gone on with, as its deadline cannot be met."""
+    left_s = (record.task.deadline_at_s or now_s) - now_s
+    why = f"its deadline passed {-left_s:.3g} s ago"
+    if left_s > 0:
+        why = f"it takes {record.least_s:.3g} s at least, and its deadline is in {left_s:.3g} s"
+    return Failure(kind=ErrorKind.TIMEOUT, message=f"{record.step_name} was not started: {why}")
 
 
 def partial_of(run: Run, value: Any) -> None:

@@ -71,6 +71,7 @@ class Step:
     kwargs: Mapping[str, Any] = field(default_factory=_nothing)
     kind: StepKind = StepKind.ASYNC
     timeout_s: float | None = None
+    least_s: float = 0.0  # what it takes at least: with less time until the task's deadline it is not started
     on_failure: OnStepFailure = OnStepFailure.FAIL
 
 
@@ -89,7 +90,7 @@ class Task:
     priority: Priority | None = None  # None: the job's
     retry: RetryPolicy = RETRY_BY_PRIORITY
     timeout: TimeoutPolicy = NO_LIMITS
-    deadline_at_s: float | None = None  # absolute; a step that cannot be paid for any more is not started
+    deadline_at_s: float | None = None  # absolute; what cannot be paid for any more (`least_s`) is not started
     run_anyway: bool = False  # also when something it depends on failed
     affinity: Hashable | None = None  # prefers the worker that last ran this
     weight: float = 1.0  # share of the job's progress
@@ -177,6 +178,7 @@ class TaskView:
     attempt: int
     error: Failure | None
     steps: tuple[StepView, ...]
+    truncated: bool = False  # it has more steps: those around the present one are listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,10 +256,9 @@ class PressureView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The scheduler as it stands. `running` lists at most 20, most urgent first; `jobs` the visible ones in flight.
+    """The scheduler as it stands. `running`: at most 20, most urgent first; `jobs`: at most 101 visible ones in flight.
 
-    `resources` has the keys "cpuCores", "memoryMb", "gpuCount" and "gpuMemoryMb". `stuck` counts runs that were
-    ended but hold their slot because they will not stop.
+    `resources`: "cpuCores", "memoryMb", "gpuCount", "gpuMemoryMb". `stuck` counts ended runs that will not stop.
     """
 
     at_s: float

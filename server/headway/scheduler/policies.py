@@ -40,13 +40,15 @@ class RetryPolicy:
 class TimeoutPolicy:
     """Limits of one attempt, counted from its start (`queue_s` from when the task became ready).
 
-    `fallback` is a value, or a function without arguments that gives one.
+    `least_s` is what an attempt takes at least: a task that cannot meet its deadline any more is refused as soon as
+    that is certain, and not begun. `fallback` is a value, or a function without arguments that gives one.
     """
 
     soft_s: float | None = None
     hard_s: float | None = None
     queue_s: float | None = None
     heartbeat_s: float | None = None
+    least_s: float = 0.0
     on_soft: OnTimeout = OnTimeout.WARN
     on_hard: OnTimeout = OnTimeout.FAIL
     fallback: Any = None

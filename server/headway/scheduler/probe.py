@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -19,6 +18,7 @@ from headway.scheduler import family
 from headway.scheduler.cgroups import MIB, Cgroups
 from headway.scheduler.executors.base import MachineReport, Pressure, Totals
 from headway.scheduler.gpus import Gpus, GpuSample
+from headway.scheduler.stalls import Stalls, stalls_now
 
 _DRIVER_WAKES_S = 1.0  # how long the first `totals` waits for a GPU driver
 _SELDOM = 10  # samples between two looks at what changes seldom
@@ -96,7 +96,7 @@ class Probe:
             memory = memory_share(self._cgroups if limits.memory_mb is not None else None)
             report = MachineReport(
                 totals=self._totals,
-                pressure=pressure(times, now, memory, devices, on_battery=on_battery),
+                pressure=pressure(times, now, memory, devices, on_battery=on_battery, stalls=stalls_now(self._cgroups)),
                 gpu_free_mb=tuple((device.gpu.index, device.free_mb) for device in devices),
             )
             with contextlib.suppress(RuntimeError):  # The loop was closed while we looked.
@@ -146,7 +146,13 @@ def cpu_times(ours_s: float) -> CpuTimes:
 
 
 def pressure(
-    before: CpuTimes | None, now: CpuTimes, memory: float, devices: Sequence[GpuSample], *, on_battery: bool
+    before: CpuTimes | None,
+    now: CpuTimes,
+    memory: float,
+    devices: Sequence[GpuSample],
+    *,
+    on_battery: bool,
+    stalls: Stalls,
 ) -> Pressure:
     """Return how hard the machine is used: between two samples of CPU times, and as the rest stands now."""
     cpu = foreign = None
@@ -161,7 +167,8 @@ def pressure(
         memory=memory,
         gpu=max(busy, default=None),
         on_battery=on_battery,
-        stalled=stalled_share(),
+        cpu_stalled=stalls.cpu,
+        memory_stalled=stalls.memory,
     )
 
 
@@ -171,19 +178,6 @@ def memory_share(cgroups: Cgroups | None) -> float:
     share = 1 - machine.available / machine.total
     group = None if cgroups is None else cgroups.memory()
     return _share(share if group is None else max(share, group.used_mb / group.limit_mb))
-
-
-def stalled_share(file: Path = Path("/proc/pressure/cpu")) -> float | None:
-    """Return the share of the last 10 s in which some task waited for a core (PSI); None: the kernel does not tell."""
-    try:
-        words = file.read_text().split()
-    except OSError:
-        return None
-    for word in words:
-        name, _, value = word.partition("=")
-        if name == "avg10":
-            return _share(float(value) / 100)
-    return None
 
 
 def battery_in_use() -> bool:

@@ -30,7 +30,7 @@ from headway.scheduler.timeouts import Limit, Timer
 KIND_OF_CALL: Mapping[TaskKind, StepKind] = {
     TaskKind.CPU_BOUND: StepKind.PROCESS,
     TaskKind.IO_BOUND: StepKind.THREAD,
-    TaskKind.MIXED: StepKind.THREAD,
+    TaskKind.MIXED: StepKind.PROCESS,  # a thread that computes would hold the interpreter's lock
     TaskKind.COROUTINE: StepKind.ASYNC,
 }
 ENDED = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED, TaskState.SKIPPED})
@@ -279,6 +279,19 @@ class TaskRecord:
     def on_step_failure(self) -> OnStepFailure:
         steps = self.task.steps
         return steps[self.step].on_failure if steps else OnStepFailure.FAIL
+
+    @property
+    def least_s(self) -> float:
+        """The running time that the present attempt, or the next one, still takes at least, by its own word."""
+        task = self.task
+        least_s = task.timeout.least_s - (self.ran_s if self.in_attempt else 0.0)
+        return max(0.0, least_s, sum(step.least_s for step in task.steps[self.step :]))
+
+    @property
+    def pays_until_s(self) -> float:
+        """The instant from which on the task's deadline cannot be met any more; inf where it has none."""
+        deadline_at_s = self.task.deadline_at_s
+        return _ALWAYS if deadline_at_s is None else deadline_at_s - self.least_s
 
     def context_data(self) -> StepContextData:
         """Say what `current_step()` shall show of the run that is being begun."""

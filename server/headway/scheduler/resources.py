@@ -111,7 +111,7 @@ class _Device:
 class Grant:
     """What a run holds. `Quota.release` takes it back once; a second time does nothing."""
 
-    __slots__ = ("best_effort", "cores", "critical", "devices", "gpu_memory", "memory", "open")
+    __slots__ = ("best_effort", "cores", "critical", "devices", "gpu_memory", "memory", "open", "pays")
 
     def __init__(self, cores: int, memory: int, critical: bool) -> None:
         self.cores = cores
@@ -120,6 +120,7 @@ class Grant:
         self.devices: tuple[_Device, ...] = ()
         self.gpu_memory = 0  # of each device
         self.best_effort = False
+        self.pays = False  # what it uses is counted against BATCH's claim
         self.open = True
 
     @property
@@ -136,24 +137,35 @@ class Quota:
 
     Ordinary work fits into total minus reserved; since cores can be shared, what asks for more than that, up to all
     that there are, gets just that. CRITICAL work may use everything, and is content with fewer than it asks for, but
-    not with less than a quarter of the reserve.
+    not with less than a quarter of the reserve. Background work leaves a little of the ordinary room to who asks for
+    little while a person waits, and would have to wait for the end of a step that has all of it; where there is just
+    room for what background work asks for, it is content with that much less, though not with less than half.
 
     Args:
         totals: What the machine gives.
         reserved_cpu_cores: Kept free of ordinary work; at most what there is.
         reserved_memory_mb: The same.
+        spare_cpu_cores: Left by background work; at most a quarter of what ordinary work may use.
     """
 
-    def __init__(self, totals: Totals, reserved_cpu_cores: float = 0.0, reserved_memory_mb: float = 0.0) -> None:
+    def __init__(
+        self,
+        totals: Totals,
+        reserved_cpu_cores: float = 0.0,
+        reserved_memory_mb: float = 0.0,
+        spare_cpu_cores: float = 0.0,
+    ) -> None:
         self.used_cores = 0
         self.used_memory = 0
         self._ordinary_cores = 0
         self._ordinary_memory = 0
         self._devices: list[_Device] = []
         self.version = 0
-        self.resize(totals, reserved_cpu_cores, reserved_memory_mb)
+        self.resize(totals, reserved_cpu_cores, reserved_memory_mb, spare_cpu_cores)
 
-    def resize(self, totals: Totals, reserved_cpu_cores: float, reserved_memory_mb: float) -> None:
+    def resize(
+        self, totals: Totals, reserved_cpu_cores: float, reserved_memory_mb: float, spare_cpu_cores: float = 0.0
+    ) -> None:
         """Take over new totals and reserves; what is held stays held, devices that are gone are not given out again."""
         self.version += 1
         self._reserved_cores = round(reserved_cpu_cores * _CORE)
@@ -162,6 +174,7 @@ class Quota:
         self._total_memory = round(totals.memory_mb * _MB)
         self._room_cores = max(0, self._total_cores - self._reserved_cores)
         self._room_memory = max(0, self._total_memory - self._reserved_memory)
+        self._spare_cores = min(round(spare_cpu_cores * _CORE), self._room_cores // 4)
         self._least_critical = max(1, self._reserved_cores // 4)
         known = {device.uuid: device for device in self._devices}
         self._devices = [known.get(gpu.uuid) or _Device(gpu) for gpu in totals.gpus]
@@ -192,7 +205,7 @@ class Quota:
             return ImpossibleRequirementError(task, "gpuMemoryMb", shape.gpu_memory / _MB, most / _MB)
         return None
 
-    def lacking(self, shape: Shape, critical: bool) -> int:
+    def lacking(self, shape: Shape, critical: bool, background: bool = False) -> int:
         """Return the dimensions, as bits, in which there is not enough now; 0 when it fits."""
         lack = 0
         cores = shape.cores
@@ -202,7 +215,11 @@ class Quota:
         elif cores:
             if cores > self._room_cores:
                 cores = self._room_cores
-            if self._ordinary_cores + cores > self._room_cores or self.used_cores + cores > self._total_cores:
+            if (
+                self._ordinary_cores + cores > self._room_cores
+                or self.used_cores + cores > self._total_cores
+                or (background and 2 * self._free_for_background < cores)
+            ):
                 lack = CPU
         memory = shape.memory
         if memory and (
@@ -214,7 +231,7 @@ class Quota:
             lack |= self._lacking_gpu(shape)
         return lack
 
-    def acquire(self, shape: Shape, critical: bool) -> Grant:
+    def acquire(self, shape: Shape, critical: bool, background: bool = False) -> Grant:
         """Take what `shape` asks for; call it only when nothing is `lacking`."""
         cores = shape.cores
         memory = shape.memory
@@ -223,6 +240,8 @@ class Quota:
         else:
             if cores > self._room_cores:
                 cores = self._room_cores
+            if background:
+                cores = min(cores, max(0, self._free_for_background))
             self._ordinary_cores += cores
             self._ordinary_memory += memory
         self.used_cores += cores
@@ -259,9 +278,10 @@ class Quota:
         Cores can be shared: what runs on fewer runs longer. For BATCH work on its own share, so that it neither waits
         for a whole place nor takes one. `leave`: millionths of a core for whoever is next, where that is possible.
         """
-        free = min(self._room_cores - self._ordinary_cores, self._total_cores - self.used_cores)
+        free = self._free_for_background + self._spare_cores
         least = -(-shape.cores // parts)
-        cores = free - leave if free - leave >= least else free
+        left = (free - max(leave, self._spare_cores), free - self._spare_cores, free)
+        cores = next((cores for cores in left if cores >= least), free)
         if not least <= cores < shape.cores:
             return shape
         return Shape(cores / _CORE, shape.memory_mb, shape.gpus, shape.gpu_memory / _MB)
@@ -286,6 +306,11 @@ class Quota:
                 total=total_gpu / _MB, used=sum(device.used for device in self._devices) / _MB, reserved=0
             ),
         }
+
+    @property
+    def _free_for_background(self) -> int:
+        free = min(self._room_cores - self._ordinary_cores, self._total_cores - self.used_cores)
+        return free - self._spare_cores
 
     def _lacking_gpu(self, shape: Shape) -> int:
         if shape.gpus:

@@ -328,7 +328,7 @@ class Scheduler:
         return self._core.paused
 
     def resume(self, priorities: Collection[Priority] = BACKGROUND) -> tuple[Priority, ...]:
-        """Let these priorities run again. Returns those that are still paused."""
+        """Let these priorities run again, and their jobs that paused at a failure. Returns what is still paused."""
         self._engine.handle(LevelsResumed(tuple(priorities)))
         return self._core.paused
 

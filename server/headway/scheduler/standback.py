@@ -22,7 +22,9 @@ class Standback:
     __slots__ = (
         "_config",
         "_cpu",
+        "_cpu_stalled",
         "_memory",
+        "_memory_stalled",
         "background_runs",
         "critical_runs",
         "critical_waits",
@@ -35,7 +37,7 @@ class Standback:
 
     def __init__(self, config: SchedulerConfig) -> None:
         self._config = config
-        self._memory = self._cpu = False
+        self._memory = self._cpu = self._memory_stalled = self._cpu_stalled = False
         self.pressed: str | None = None
         self.gpu_pressed = False
         self.on_battery = False
@@ -55,8 +57,17 @@ class Standback:
         before = self.pressed, self.gpu_pressed, self.on_battery
         self._memory = hysteresis(self._memory, pressure.memory, config.memory_low, config.memory_high)
         self._cpu = hysteresis(self._cpu, pressure.foreign_cpu, config.cpu_low, config.cpu_high)
+        self._memory_stalled = hysteresis(
+            self._memory_stalled, pressure.memory_stalled, config.memory_stalled_low, config.memory_stalled_high
+        )
+        self._cpu_stalled = hysteresis(
+            self._cpu_stalled, pressure.cpu_stalled, config.cpu_stalled_low, config.cpu_stalled_high
+        )
         self.gpu_pressed = hysteresis(self.gpu_pressed, pressure.gpu, config.gpu_low, config.gpu_high)
-        self.pressed = "memory" if self._memory else "cpu" if self._cpu else None
+        if self._memory or self._memory_stalled:
+            self.pressed = "memory"
+        else:
+            self.pressed = "cpu" if self._cpu or self._cpu_stalled else None
         self.on_battery = pressure.on_battery
         return before != (self.pressed, self.gpu_pressed, self.on_battery)
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MOST_RUNNING = 20
 MOST_JOBS = 100
+# Steps of a task, and of all listed tasks of a job: a view of thousands of them would be megabytes.
+MOST_STEPS = 200
+MOST_STEPS_IN_ALL = 4000
 
 _STEP_OF_TASK = {
     TaskState.PENDING: StepState.PENDING,
@@ -44,6 +47,7 @@ def job_view(record: JobRecord, limit: int, now_s: float) -> JobView:
     listed = record.listed()
     known = record.done + record.unended
     done, total = record.tally
+    most_steps = min(MOST_STEPS, MOST_STEPS_IN_ALL // max(1, min(limit, len(listed))))
     return JobView(
         job_id=record.job_id,
         type=record.job.type,
@@ -58,12 +62,13 @@ def job_view(record: JobRecord, limit: int, now_s: float) -> JobView:
         finished_at_s=record.finished_at_s,
         attempt=record.attempt,
         error=record.error,
-        tasks=tuple(task_view(task, now_s) for task in islice(listed, limit)),
+        tasks=tuple(task_view(task, now_s, most_steps) for task in islice(listed, limit)),
         truncated=known > min(limit, len(listed)),
     )
 
 
-def task_view(record: TaskRecord, now_s: float) -> TaskView:
+def task_view(record: TaskRecord, now_s: float, most_steps: int = MOST_STEPS) -> TaskView:
+    """Return a task as it stands, with at most `most_steps` of its steps."""
     task = record.task
     started = record.started_at_s is not None
     waits = record.state is TaskState.READY
@@ -78,7 +83,8 @@ def task_view(record: TaskRecord, now_s: float) -> TaskView:
         ran_s=_ran_s(record, now_s) if started else None,
         attempt=record.attempt,
         error=record.error,
-        steps=_step_views(record, now_s),
+        steps=_step_views(record, now_s, most_steps),
+        truncated=len(task.steps) > most_steps,
     )
 
 
@@ -87,13 +93,14 @@ def _ran_s(record: TaskRecord, now_s: float) -> float:
     return record.ran_s if run is None else record.ran_s + max(0.0, now_s - run.began_at_s)
 
 
-def _step_views(record: TaskRecord, now_s: float) -> tuple[StepView, ...]:
+def _step_views(record: TaskRecord, now_s: float, most: int) -> tuple[StepView, ...]:
     task = record.task
     if not task.steps:
         ran_s = _ran_s(record, now_s) if record.started_at_s is not None else None
         return (StepView(name=task.name, state=_STEP_OF_TASK[record.state], ran_s=ran_s, error=record.error),)
     views: list[StepView] = []
-    for index, step in enumerate(task.steps):
+    first = max(0, min(record.step - most // 2, len(task.steps) - most))
+    for index, step in enumerate(task.steps[first : first + most], first):
         state, ran_s, error = (StepState.PENDING, 0.0, None) if record.step_views is None else record.step_views[index]
         if index == record.step and record.run is not None:
             views.append(StepView(name=step.name, state=StepState.RUNNING, ran_s=now_s - record.run.began_at_s))
@@ -117,7 +124,7 @@ def snapshot(core: SchedulerCore, workers: Sequence[WorkerView], now_s: float) -
         at_s=now_s,
         depths={priority: Depth(queued=flow.queued[priority], running=flow.running[priority]) for priority in Priority},
         running=tuple(_running_view(run, now_s) for run in [*urgent, *stuck][:MOST_RUNNING]),
-        jobs=tuple(job_view(record, 0, now_s) for record in islice(jobs, MOST_JOBS)),
+        jobs=tuple(job_view(record, 0, now_s) for record in islice(jobs, MOST_JOBS + 1)),
         resources=core.quota.views(),
         paused=core.paused,
         pause_reason=core.pause_reason,

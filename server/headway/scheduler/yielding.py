@@ -45,5 +45,5 @@ def _would_help(admission: Admission, line: Line[TaskRecord], record: TaskRecord
         return False
     if not admission.slots.free(pool):
         return own_pool == pool
-    lack = admission.quota.lacking(entry.item.shape, discipline.guaranteed)
+    lack = admission.quota.lacking(entry.item.shape, discipline.guaranteed, discipline.ages)
     return lack == 0 or lack & record.shape.uses == lack

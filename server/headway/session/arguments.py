@@ -65,7 +65,7 @@ class Arguments:
     def number(self, key: str, default: float | None = None, *, low: float = 0.0, high: float = math.inf) -> float:
         """Return a finite number from `low` to `high`."""
         value = self._value(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
             raise self.fail(key, f"must be a number, not {_shown(value)}")
         if not low <= value <= high:
             raise self.fail(key, f"must be from {low:g} to {high:g}, not {value:g}")
@@ -148,6 +148,13 @@ class Arguments:
 @cache
 def _names(kind: type[enum.Enum], by_name: bool) -> Mapping[str, Any]:
     return {member.name if by_name else member.value: member for member in kind}
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False  # a whole number of hundreds of digits
 
 
 def _shown(value: object) -> str:

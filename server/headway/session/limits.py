@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from headway.scheduler import OnBattery, SchedulerConfig
 from headway.session.ports import Room, SessionContext
 from headway.settings import SchedulerSettings, Settings
 
 
 def scheduler_config(settings: SchedulerSettings) -> SchedulerConfig:
-    """Return how the scheduler is to behave."""
+    """Return how the scheduler is to behave. A high mark of 100 % says that no pressure of its kind is heeded."""
+    usual = SchedulerConfig()
     return SchedulerConfig(
         cpu_cores=settings.cpu_cores,
         memory_mb=settings.memory_mb,
@@ -17,6 +20,8 @@ def scheduler_config(settings: SchedulerSettings) -> SchedulerConfig:
         cpu_low=settings.cpu_low_percent / 100,
         memory_high=settings.memory_high_percent / 100,
         memory_low=settings.memory_low_percent / 100,
+        cpu_stalled_high=usual.cpu_stalled_high if settings.cpu_high_percent < 100 else math.inf,
+        memory_stalled_high=usual.memory_stalled_high if settings.memory_high_percent < 100 else math.inf,
     )
 
 

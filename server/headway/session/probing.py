@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import enum
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headway.scheduler.errors import StepError
+from headway.scheduler.config import SchedulerConfig
+from headway.scheduler.errors import ImpossibleRequirementError, QueueFullError, StepError
 from headway.scheduler.model import (
     ErrorKind,
     Job,
@@ -21,6 +23,7 @@ from headway.scheduler.model import (
     Priority,
     Requirement,
     RetryPolicy,
+    Snapshot,
     Step,
     StepKind,
     Task,
@@ -67,8 +70,10 @@ _TASK_KEYS = frozenset(
         "onStepFailure",
     }
 )
-_MOST_TASKS = 20_000
+_MOST_TASKS = SchedulerConfig().queue_capacity
+_SURELY_THERE = 0.1  # of a core: what probes ask for where they do not say
 _MOST_STEPS = 10_000
+_MOST_STEPS_IN_ALL = 200_000
 _LONGEST_MS = 86_400_000.0
 
 
@@ -98,18 +103,27 @@ class _HardChoice(enum.StrEnum):
 
 
 class Probing:
-    """Makes jobs of type "probe". `wall_ms` turns the scheduler's instants into Unix milliseconds."""
+    """Makes jobs of type "probe".
 
-    def __init__(self, wall_ms: Callable[[float], float]) -> None:
+    Args:
+        wall_ms: Turns the scheduler's instants into Unix milliseconds.
+        snapshot: Says what there is, and what waits.
+    """
+
+    def __init__(self, wall_ms: Callable[[float], float], snapshot: Callable[[], Snapshot]) -> None:
         self._wall_ms = wall_ms
+        self._snapshot = snapshot
 
     def submission(self, arguments: Mapping[str, Any], *, title: str | None, priority: Priority | None) -> Submission:
         """Describe the probe; see `JobSource.submission`."""
         read = Arguments(arguments, "arguments")
         read.only(_JOB_KEYS)
+        self._check_number(read)
         tasks = tuple(_task(each) for each in read.each("tasks", most=_MOST_TASKS))
         if not tasks:
             raise read.fail("tasks", "must hold at least one task")
+        if priority is not Priority.CRITICAL:
+            self._check_room(max(tasks, key=lambda task: task.requirement.cpu_cores))
         job = Job(
             type="probe",
             title=title if title is not None else f"Probe {tasks[0].name}",
@@ -118,6 +132,30 @@ class Probing:
             on_task_failure=read.choice("onTaskFailure", OnTaskFailure, OnTaskFailure.CONTINUE),
         )
         return Submission(job=job, result=self._result)
+
+    def _check_number(self, read: Arguments) -> None:
+        """Refuse before it is made what the queue could not hold, or what nobody could."""
+        asked = read.sequence("tasks", most=sys.maxsize)
+        if len(asked) > _MOST_TASKS:
+            queued = sum(depth.queued for depth in self._snapshot().depths.values())
+            raise QueueFullError(queued, len(asked), _MOST_TASKS)
+        steps = (one.get("steps") for one in asked if isinstance(one, Mapping))
+        in_all = sum(count for count in steps if isinstance(count, int) and 0 < count <= _MOST_STEPS)
+        if in_all > _MOST_STEPS_IN_ALL:
+            raise read.fail("tasks", f"must have at most {_MOST_STEPS_IN_ALL} steps in all, not {in_all}")
+
+    def _check_room(self, task: Task) -> None:
+        """Refuse what asks for more cores than ordinary work may use.
+
+        The scheduler itself would let it have all of these; a probe's cost is to be what it says.
+        """
+        asked = task.requirement.cpu_cores
+        if asked <= _SURELY_THERE:
+            return
+        cores = self._snapshot().resources["cpuCores"]
+        room = cores.total - cores.reserved
+        if asked > room + 1e-6:  # the scheduler counts in millionths
+            raise ImpossibleRequirementError(task.name, "cpuCores", asked, room)
 
     def _result(self, outcome: JobOutcome) -> Mapping[str, Any]:
         started = [name for name, task in outcome.results.items() if task.started_at_s is not None]

@@ -63,7 +63,8 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     if session.probes:
         from headway.session.probing import Probing  # only where a client may submit probes
 
-        session.job_sources["probe"] = Probing(session.scheduler.wall_ms)
+        scheduler = session.scheduler
+        session.job_sources["probe"] = Probing(scheduler.wall_ms, scheduler.snapshot)
     return Rooms(
         completing=completing,
         diagnosing=diagnosing,

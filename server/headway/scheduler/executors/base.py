@@ -244,7 +244,8 @@ class Pressure:
     """How hard the machine is used, as shares 0..1; None where it cannot be told.
 
     `cpu`: busy share of the cores that we may use. `foreign_cpu`: the part of it that is neither ours nor our
-    children's; admission follows this one. `gpu`: the busiest device. `stalled`: PSI "some" of CPU, 10 s average.
+    children's; admission follows this one. `gpu`: the busiest device. `cpu_stalled`, `memory_stalled`: how long work
+    waited of the last ten seconds (see `stalls`).
     """
 
     cpu: float | None = None
@@ -252,7 +253,8 @@ class Pressure:
     memory: float | None = None
     gpu: float | None = None
     on_battery: bool = False
-    stalled: float | None = None
+    cpu_stalled: float | None = None
+    memory_stalled: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

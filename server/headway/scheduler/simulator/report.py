@@ -15,6 +15,13 @@ FARTHEST = 1.05  # of the bound
 FEWEST_JUDGED = 100  # tasks of a class: of fewer the p95 is one of the two or three slowest
 LEAST_BATCH_SHARE = 0.05
 LEAST_GOODPUT = 0.9  # of HIGH at three times the load
+# The key indicators of the whole, in words, and what each owes.
+KEY_INDICATORS = (
+    ("allocated under backlog", 0.80, True),
+    ("timeouts", 0.05, False),
+    ("retries that succeed", 0.90, True),
+    ("alerts in time", 0.95, True),
+)
 NO_INDICATORS = Indicators(allocated=None, timeouts=None, retries_succeeded=None)
 
 
@@ -80,6 +87,16 @@ def faults(ours: Summary, bounds: Mapping[Priority, ClassRow], judged: Iterable[
     return said
 
 
+def key_indicators(one: Summary) -> list[tuple[str, float | None, bool]]:
+    """Return name, value and whether it is as it should be, of each key indicator; what there was none of is."""
+    it = one.indicators
+    values = (it.allocated, it.timeouts, it.retries_succeeded, one.alerted)
+    return [
+        (name, value, value is None or (value > limit if above else value < limit))
+        for (name, limit, above), value in zip(KEY_INDICATORS, values, strict=True)
+    ]
+
+
 def goodput_kept(found: Summary, usual: ClassRow) -> float | None:
     """Return the share of HIGH's usual goodput that is left; None where there is none."""
     return found.classes[Priority.HIGH].goodput / usual.goodput if usual.goodput else None
@@ -92,12 +109,12 @@ def table(title: str, found: Iterable[Summary], bounds: Mapping[Priority, ClassR
         for priority, row in one.classes.items():
             ratio = distance(row, bounds[priority]) if priority in bounds else None
             lines.append(_line((one.policy, *_cells(row), "" if ratio is None else f"{ratio:.2f}")))
-        share = "no backlog" if one.batch_share is None else f"{one.batch_share:.1%} of a core"
+        batch = "no backlog" if one.batch_share is None else f"{one.batch_share:.1%} of a core"
         it = one.indicators
         lines.append(
-            f"  {one.policy}: BATCH at least {share}; allocated under backlog {_share(it.allocated)}, timeouts "
-            f"{_share(it.timeouts)}, retries that succeed {_share(it.retries_succeeded)}; "
-            f"{one.alerts} alerts, in time {_share(one.alerted)}"
+            f"  {one.policy}: BATCH at least {batch}; allocated under backlog {share(it.allocated)}, timeouts "
+            f"{share(it.timeouts)}, retries that succeed {share(it.retries_succeeded)}; "
+            f"{one.alerts} alerts, in time {share(one.alerted)}"
             + (f"; {one.shed} HIGH tasks given up" if one.shed else "")
         )
     for priority, row in bounds.items():
@@ -114,7 +131,7 @@ def _cells(row: ClassRow) -> tuple[str, ...]:
         row.priority.name,
         str(row.tasks),
         *(_ms(value) for value in (row.wait_p50_s, row.wait_p95_s, row.wait_p99_s, row.response_p95_s)),
-        _share(row.sla_kept),
+        share(row.sla_kept),
         f"{row.goodput:.0f}",
     )
 
@@ -156,5 +173,6 @@ def _ms(value_s: float | None) -> str:
     return "-" if value_s is None else f"{value_s * 1000:.1f}"
 
 
-def _share(value: float | None) -> str:
+def share(value: float | None) -> str:
+    """Return a share in words; "-" where there was nothing to take it of."""
     return "-" if value is None else f"{value:.1%}"
