@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -12,7 +13,10 @@ import pytest
 
 from headway.cli.commands import run
 from headway.cli.index_commands import index, search
+from headway.cli.kept_vectors import KEY_VARIABLE
 from headway.session.searching import SearchQuery
+from tests.endpoint import Peer, endpoint
+from tests.session.test_meaning import Place
 
 
 @pytest.fixture
@@ -88,3 +92,34 @@ def test_two_at_once_do_each_other_no_harm(project: Path, tmp_path: Path) -> Non
     assert said[0].startswith(f"{project}: 41 files")
     assert said[1].startswith(f"{project}: 41 files")
     assert said[2].splitlines()[0].startswith("more7.py:1: made_7")
+
+
+def test_search_asks_the_endpoint_whose_vectors_are_there_for_the_query_and_for_nothing_else(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the server has made is searched; nothing is sent but the query, and nothing at all with `--no-meaning`."""
+
+    async def served(peer: Peer) -> None:
+        place = Place(project.parent)
+        place.root, place.folders = project, (place.folder(project),)
+        place.ask_of(peer)
+        async with place.searching():
+            await place.stands("complete")
+
+    (project / "lot.py").write_text("def park(car):\n    return car\n")
+    cache = tmp_path / "cache"
+    monkeypatch.setenv(KEY_VARIABLE, "the key")
+    with endpoint() as peer:
+        asyncio.run(served(peer))
+        (project / "new.py").write_text("def unseen():\n    pass\n")
+        peer.texts.clear()
+        query = SearchQuery(text="automobile", limit=2)
+        assert search(query, project, cache, as_json=True) == 0
+        hits = json.loads(capsys.readouterr().out)["hits"]
+        assert [(hit["name"], hit["why"]) for hit in hits] == [("lot", "semantic"), ("park", "semantic")]
+        assert peer.texts == ["automobile"]
+        assert "Bearer the key" in peer.keys
+        assert search(query, project, cache, by_meaning=False) == 1
+        assert peer.texts == ["automobile"]
+    assert search(query, project, cache) == 1  # the endpoint is away: names and words are searched
+    assert "Traceback" not in capsys.readouterr().err

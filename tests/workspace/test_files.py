@@ -97,6 +97,26 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
         "Credentials.py",
         "x.KEY",
         ".npmrc",
+        ".netrc",
+        ".pypirc",
+        "deploy/prod.env",
+        "id_ecdsa",
+        "a.p12",
+        "a.pfx",
+        "a.kdbx",
+        "service-account.json",
+        "my-project-service_account-1a2b.json",
+        "serviceAccount.json",
+        "x-firebase-adminsdk-ab1.json",
+        "client_secret_123.apps.json",
+        "aws-credentials.yml",
+        "secrets.yaml",
+        "secrets.yml",
+        "secrets.prod.toml",
+        "app_secret.json",
+        "api-key.txt",
+        "apiKeys.json",
+        "terraform.tfvars",
     ],
 )
 def test_secrets_are_known_by_their_names(tmp_path: Path, name: str) -> None:
@@ -112,6 +132,17 @@ def test_a_setting_may_name_a_secret() -> None:
     assert not is_secret("conf/a.key", allowed)
     assert is_secret("app/credentials.py", allowed)
     assert not is_secret("environment.py", OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("secrets.py", "password_reset.py", "service_account.go", "tokens.json", "secretary.json", "apikeyless.yml"),
+        *("docs/secrets.md", "package.json", "keys.json", "environment.yml", "id.rsa.py", "passwordless.toml"),
+    ],
+)
+def test_code_and_prose_about_secrets_are_none(name: str) -> None:
+    assert not is_secret(name, OPTIONS)
 
 
 def test_the_signature_changes_with_the_content(tmp_path: Path) -> None:

@@ -86,6 +86,28 @@ def test_a_renamed_file_is_not_parsed_but_found_under_its_new_name(tmp_path: Pat
     here.check()
 
 
+def test_of_very_many_files_of_one_content_a_few_are_looked_at(tmp_path: Path, cache: Path) -> None:
+    """Each of hundreds of empty files would otherwise be compared with hundreds of others."""
+    here = Checkout(tmp_path / "w", cache)
+    here.write("alike.txt", "")
+    for number in range(40):
+        here.write(f"pkg_{number}/__init__.py", "")
+    here.update()
+    for number in range(40):
+        here.write(f"more_{number}/__init__.py", "")
+        (here.root / f"pkg_{number}/__init__.py").unlink()
+    assert here.update() == (40, 40)
+    with Store(here.spec.database) as store:
+        (digest,) = {file.digest for file in store.known().values()}
+        known = store.contents([digest])
+    assert len(known) == 32  # 16 of those that are gone, and 16 of those that are here: the newest
+    assert {content.path.partition("_")[0] for content in known} == {"pkg", "more"}
+    here.write("other.txt", "")
+    assert here.update()[0] == 1  # parsed or not, it is there
+    assert len(here.found("more")) == 10
+    here.check()
+
+
 def test_a_branch_and_back_parses_each_content_once(tmp_path: Path, cache: Path) -> None:
     here = Checkout(tmp_path / "w", cache)
     git(here.root, "init")

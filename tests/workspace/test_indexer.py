@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.workspace import indexer, opened
+from headway.workspace import glance, indexer, opened
 from headway.workspace.index import SymbolKind
 from headway.workspace.indexer import Indexed
 from headway.workspace.listing import ListingOptions
@@ -180,7 +180,7 @@ def test_what_is_passed_over_is_counted_and_not_tried_again(folder: Folder) -> N
     for batch in made.batches:
         rest = "\0".join(path for path in batch.split("\0") if path != "slow.py")
         folder.take(indexer.index_files(folder.spec, rest))
-    stats = indexer.measure(folder.spec)
+    stats = glance.measured(folder.spec)
     assert stats is not None
     assert (stats.files, stats.skipped) == (1, {"binary": 1, "failed": 1})
     assert folder.plan().file_count == 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from pathlib import Path
 
 import pytest
 
 from headway.workspace.database import StoreDamagedError
-from headway.workspace.vector_store import VectorsSpec, VectorStore, clear, open_vectors
+from headway.workspace.vector_store import VectorsSpec, VectorStore, clear, open_vectors, remove_unused
 from headway.workspace.vectors import quantised
 
 
@@ -84,7 +86,7 @@ def test_a_passage_takes_less_than_half_a_kilobyte(spec: VectorsSpec) -> None:
 def test_one_that_is_no_database_or_of_another_model_is_made_anew(spec: VectorsSpec) -> None:
     other = VectorsSpec(path=spec.path, model="n")
     VectorStore(spec).close()
-    with pytest.raises(StoreDamagedError, match="another model"):
+    with pytest.raises(StoreDamagedError, match="for something else"):
         VectorStore(other)
     assert open_vectors(other).dimensions is None
     clear(other)
@@ -92,3 +94,20 @@ def test_one_that_is_no_database_or_of_another_model_is_made_anew(spec: VectorsS
     assert open_vectors(spec).known_keys([key(1)]) == set()
     clear(spec)
     assert not Path(spec.path).exists()
+
+
+def test_databases_of_models_that_nobody_uses_any_more_are_removed(tmp_path: Path) -> None:
+    specs = {name: VectorsSpec(path=str(tmp_path / f"{name}.sqlite"), model=name) for name in ("here", "old", "new")}
+    for spec in specs.values():
+        with VectorStore(spec) as store:
+            store.put({key(1): quantised(vector(1))})
+    (tmp_path / "other.txt").write_text("")
+    long_ago_s = time.time() - 61 * 86_400
+    for path in tmp_path.iterdir():
+        if not path.name.startswith("new"):
+            os.utime(path, (long_ago_s, long_ago_s))
+    remove_unused(str(tmp_path), specs["here"].path)
+    assert {path.name for path in tmp_path.iterdir()} == {"here.sqlite", "new.sqlite", "other.txt"}
+    remove_unused(str(tmp_path / "none"), specs["here"].path)  # no folder is nothing to remove
+    with VectorStore(specs["here"]) as store:
+        assert store.known_keys([key(1)]) == {key(1)}

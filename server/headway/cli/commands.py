@@ -76,7 +76,7 @@ def _search(options: argparse.Namespace) -> int:
         kinds=frozenset(numbers[kind.lower()] for kind in options.kind),
         languages=frozenset(language.lower() for language in options.language),
     )
-    return search(query, options.path, as_json=options.json)
+    return search(query, options.path, as_json=options.json, by_meaning=not options.no_meaning)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     index.add_argument("path", type=Path, nargs="?", default=Path(), metavar="PATH", help="the folder (default: this)")
     search = commands.add_parser(
         "search",
-        help="search a folder's definitions by name and by words",
+        help="search a folder's definitions by name, by words and, where there are vectors, by meaning",
         description="Write the definitions that answer a query, best first; the exit code is 1 where there are none.",
     )
     search.add_argument("query", metavar="QUERY", help="a name, a part of one, or words of what it does")
@@ -123,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="LANGUAGE",
         help="only files in this language, as python or typescript; may be repeated",
+    )
+    search.add_argument(
+        "--no-meaning",
+        action="store_true",
+        help="ask no embeddings endpoint; else the one whose vectors are there is asked for the query's "
+        "(its key: $HEADWAY_EMBEDDINGS_KEY)",
     )
     search.add_argument("--json", action="store_true", help="write one JSON object, for programs")
     search.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 200 at most (default: 20)")

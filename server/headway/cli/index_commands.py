@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from headway.cli.kept_vectors import last_used
 from headway.features.search import Hit
 from headway.lsp.initialization import default_cache_dir
 from headway.lsp.search_requests import KINDS
 from headway.scheduler import Scheduler, SchedulerConfig
 from headway.session.indexing import Indexing
+from headway.session.meaning import Meaning
 from headway.session.ports import Folder, MessageLevel
 from headway.session.searching import SearchAnswer, Searching, SearchQuery
-from headway.settings import Settings
+from headway.settings import EmbeddingsSettings, Settings
 from headway.workspace.documents import Documents
 
 _TOLD_EVERY_S = 0.2
@@ -47,11 +49,13 @@ class _NoClient:
 class _Context:
     """The session of a single command: one folder, no documents, nothing of it executed."""
 
-    def __init__(self, scheduler: Scheduler, root: Path, cache_dir: Path) -> None:
+    def __init__(
+        self, scheduler: Scheduler, root: Path, cache_dir: Path, embeddings: EmbeddingsSettings | None = None
+    ) -> None:
         self.scheduler = scheduler
         self.client = _NoClient()
         self.documents = Documents()
-        self.settings = Settings()
+        self.settings = Settings(embeddings=embeddings or EmbeddingsSettings())
         self.folders = (Folder(uri=root.as_uri(), name=root.name or str(root), path=root),)
         self.trusted = False
         self.cache_dir = cache_dir
@@ -66,21 +70,39 @@ def index(path: Path, cache_dir: Path | None = None) -> int:
     return asyncio.run(_indexed(path, cache_dir, None))
 
 
-def search(query: SearchQuery, path: Path, cache_dir: Path | None = None, *, as_json: bool = False) -> int:
-    """Bring the index of a folder up to date and write what answers a query. Return 1 where nothing does."""
-    return asyncio.run(_indexed(path, cache_dir, query, as_json=as_json))
+def search(
+    query: SearchQuery, path: Path, cache_dir: Path | None = None, *, as_json: bool = False, by_meaning: bool = True
+) -> int:
+    """Bring the index of a folder up to date and write what answers a query. Return 1 where nothing does.
+
+    Args:
+        by_meaning: Where there are vectors, their endpoint is asked for the query's.
+    """
+    return asyncio.run(_indexed(path, cache_dir, query, as_json=as_json, by_meaning=by_meaning))
 
 
-async def _indexed(path: Path, cache_dir: Path | None, query: SearchQuery | None, *, as_json: bool = False) -> int:
+async def _indexed(
+    path: Path,
+    cache_dir: Path | None,
+    query: SearchQuery | None,
+    *,
+    as_json: bool = False,
+    by_meaning: bool = False,
+) -> int:
     root = await asyncio.to_thread(path.resolve)
     if not await asyncio.to_thread(root.is_dir):
         _say(f"headway: {path} is no folder; name the folder of a project")
         return 2
     began_s = time.monotonic()
     news = asyncio.Event()
+    cache_dir = cache_dir or default_cache_dir()
+    vectors = await asyncio.to_thread(last_used, cache_dir) if by_meaning else None
     async with Scheduler(_CONFIG) as scheduler:
-        indexing = Indexing(_Context(scheduler, root, cache_dir or default_cache_dir()), on_change=news.set)
+        indexing = Indexing(_Context(scheduler, root, cache_dir, vectors), on_change=news.set)
+        meaning = None if vectors is None else Meaning(indexing.context, indexing, makes_vectors=False)
         await indexing.start()
+        if meaning is not None:
+            await meaning.start()
         try:
             await _finished(indexing, news)
             figures = indexing.stats()
@@ -92,7 +114,7 @@ async def _indexed(path: Path, cache_dir: Path | None, query: SearchQuery | None
                     + (f"; passed over: {skipped}" if skipped else "")
                 )
                 return 0
-            answer = await Searching(indexing.context, indexing).search(query)
+            answer = await Searching(indexing.context, indexing, meaning).search(query)
             if as_json:
                 _write(_json(answer))
             else:
@@ -100,6 +122,8 @@ async def _indexed(path: Path, cache_dir: Path | None, query: SearchQuery | None
                     _write(_line(hit, root))
             return 0 if answer.hits else 1
         finally:
+            if meaning is not None:
+                await meaning.close()
             await indexing.close()
 
 

@@ -19,7 +19,7 @@ from headway.workspace.files import Skipped, read_file
 from headway.workspace.opened import FolderSpec, open_store
 from headway.workspace.passages import content_key, passages
 from headway.workspace.store import fingerprint
-from headway.workspace.vector_store import VectorsSpec, forget_open, open_vectors
+from headway.workspace.vector_store import VectorsSpec, forget_open, open_vectors, remove_unused
 from headway.workspace.vectors import UnfitVectorError, quantised
 
 _T = TypeVar("_T")
@@ -85,6 +85,7 @@ def lacking(spec: FolderSpec, vectors: VectorsSpec) -> Lacking:
         known = {path: file for path, file in open_store(spec).known().items() if file.skipped is None}
         keys = {path: content_key(path, file.digest, fingerprint()) for path, file in known.items()}
         store = open_vectors(vectors)
+        remove_unused(os.path.dirname(vectors.path), vectors.path)
         here = store.known_contents(keys.values())
         store.use(here, _today())
         newest = sorted(keys, key=lambda path: -known[path].stamp)
@@ -132,12 +133,18 @@ def _request(config: EndpointConfig, keys: Sequence[bytes], texts: dict[bytes, s
     return Request(body=request_body(config, [prefix + texts[key] for key in keys]), keys=tuple(keys))
 
 
-def check_model(vectors: VectorsSpec, answer: bytes) -> Kept:
-    """Take the answer for `SENTINEL`; where the model is another than it was, all its vectors are dropped."""
+def check_model(vectors: VectorsSpec, answer: bytes, query_prefix: str = "") -> Kept:
+    """Take the answer for `SENTINEL`; where the model is another than it was, all its vectors are dropped.
+
+    Args:
+        query_prefix: What the model wants before each query; kept beside its vectors.
+    """
 
     def check() -> Kept:
         (vector,) = vectors_of(answer, 1)
-        return Kept(is_dropped=not open_vectors(vectors).is_of_same_model(vector))
+        store = open_vectors(vectors)
+        store.note_query_prefix(query_prefix)
+        return Kept(is_dropped=not store.is_of_same_model(vector))
 
     try:
         return _guarded(vectors, check, lambda trouble: Kept(trouble=trouble))

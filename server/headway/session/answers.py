@@ -13,7 +13,8 @@ from typing import Any, Final
 from headway.scheduler import Scheduler
 from headway.scheduler.model import Event, OnStepFailure, Requirement, Step, StepKind, Task, TaskEnded, TaskState
 
-_COST: Final = Requirement(cpu_cores=1.0, memory_mb=300)
+# Of processes that take what nobody else wants of a core two have room beside the reserve of two cores.
+_COST: Final = Requirement(cpu_cores=0.65, memory_mb=300)
 _LIGHT: Final = Requirement(cpu_cores=0.1, memory_mb=16)
 _STEP_LIMIT_S: Final = 60.0
 
@@ -66,16 +67,17 @@ class Answers:
                 answer.set_result(value)
 
         self._wanted[name] = answered
-        in_process = kind is StepKind.PROCESS
+        is_async = kind is StepKind.ASYNC
         step = Step(
             name="work",
-            call=parcelled if in_process else parcelled_async,
+            call=parcelled_async if is_async else parcelled,
             args=(call, *args),
             kind=kind,
             timeout_s=_STEP_LIMIT_S,
             on_failure=OnStepFailure.SKIP,
         )
-        return Task(name=name, steps=(step,), requirement=_COST if in_process else _LIGHT, weight=weight), answer
+        requirement = _COST if kind is StepKind.PROCESS else _LIGHT
+        return Task(name=name, steps=(step,), requirement=requirement, weight=weight), answer
 
     def _event(self, event: Event) -> None:
         if not isinstance(event, TaskEnded):
@@ -87,7 +89,7 @@ class Answers:
 
 
 def parcelled(call: Callable[..., Any], *args: Any) -> Parcel:
-    """Call, in a worker process."""
+    """Call, in a worker process or a thread."""
     return Parcel(call(*args))
 
 

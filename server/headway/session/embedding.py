@@ -115,7 +115,9 @@ class Embedding:
             yield task
             answer: Answer | Setback | None = await asked
             if isinstance(answer, Answer):
-                task, checked = self._asking("look at the model", embedder.check_model, kit.vectors, answer.body)
+                task, checked = self._asking(
+                    "look at the model", embedder.check_model, kit.vectors, answer.body, kit.settings.query_prefix
+                )
                 yield task
                 kept: Kept | None = await checked
                 if kept is None or kept.trouble is not None:

@@ -22,7 +22,7 @@ from headway.session.folder_contents import FolderContents
 from headway.session.ports import Folder, SessionContext
 from headway.session.setbacks import Setbacks
 from headway.wording import say
-from headway.workspace import listing
+from headway.workspace import glance, listing
 from headway.workspace.documents import Document
 from headway.workspace.indexer import Indexed
 from headway.workspace.opened import FolderSpec, Trouble
@@ -118,6 +118,8 @@ class FolderIndex:
         self._changes.close()
         self.setbacks.close()
         self._cancel("the folder was closed")
+        if self.spec is not None and self._listed and self.setbacks.message is None:
+            glance.left(self.spec)
         remove_temporary(self._temporary)
 
     def configure(self, options: listing.ListingOptions) -> None:
@@ -394,5 +396,4 @@ class FolderIndex:
         return self._context.documents.at_path(path_identity(os.path.join(self.root, inner)))
 
     def _open_paths(self) -> list[str]:
-        inner = (self.relative(key) for key in self._context.documents.snapshot())
-        return [path for path in inner if path]
+        return [path for key in self._context.documents.snapshot() if (path := self.relative(key))]

@@ -10,19 +10,21 @@ import functools
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from headway.scheduler.model import StepKind, Task
 from headway.session.answers import Answers
 from headway.session.git_lists import git_lists
 from headway.session.index_work import Work, WorkList, work_of
-from headway.workspace import indexer, planning
+from headway.workspace import glance, indexer, planning
 from headway.workspace.indexer import Indexed, Loaded
 from headway.workspace.opened import FolderSpec, Trouble
 from headway.workspace.placing import Placed
 from headway.workspace.planning import Plan
 from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
+
+_Value = TypeVar("_Value")
 
 _LOADED_WEIGHT: Final = 20_000  # see `packs.Pack`; adopting it takes the loop a few milliseconds
 # What has no value is tried again at once: mostly it was its process that died, and not of this.
@@ -69,31 +71,69 @@ class Owner(Protocol):
         """The index cannot be used as it is."""
 
 
+class _Tries(Generic[_Value]):
+    """A call in a worker that is made again where it has no value, a few times; then `value` is what it gave, or None.
+
+    Args:
+        first: Tried before all that, in a thread, with the same arguments: it gives the value or None.
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        name: str,
+        call: Callable[..., _Value | None],
+        *args: Any,
+        first: Callable[..., _Value | None] | None = None,
+    ) -> None:
+        self.value: _Value | None = None
+        self._answers = answers
+        self._name = name
+        self._call = call
+        self._args = args
+        self._first = first
+
+    async def tasks(self) -> AsyncIterator[Task]:
+        """Give the task of each try."""
+        tries = [(again, self._call, StepKind.PROCESS) for again in _TRIES]
+        if self._first is not None:
+            tries.insert(0, (" at a glance", self._first, StepKind.THREAD))
+        for again, call, kind in tries:
+            task, answer = self._answers.asking(f"{self._name}{again}", call, *self._args, kind=kind)
+            yield task
+            self.value = await answer
+            if self.value is not None:
+                return
+
+
 async def opening(owner: Owner, cache_dir: str, root: str, name: str, avoid: str) -> AsyncIterator[Task]:
     """Find a place for the index; `avoid` says why the usual one is not to be used."""
-    placed: Placed | None = None
-    for again in _TRIES:
-        task, answer = owner.answers.asking(
-            f"open the index of {name}{again}", indexer.open_place, cache_dir, root, os.getpid(), avoid
-        )
+    tries = _Tries[Placed](
+        owner.answers,
+        f"open the index of {name}",
+        indexer.open_place,
+        *(cache_dir, root, os.getpid(), avoid),
+        first=glance.opened,
+    )
+    async for task in tries.tasks():
         yield task
-        if (placed := await answer) is not None:
-            break
-    owner.placed(placed)
+    owner.placed(tries.value)
 
 
 async def loading(owner: Owner, spec: FolderSpec, name: str, *, repacked: bool) -> AsyncIterator[Task]:
     """Load what is stored, part by part."""
     after = 0
     while True:
-        loaded: Loaded | None = None
-        for again in _TRIES:
-            task, answer = owner.answers.asking(
-                f"load the index of {name} from {after}{again}", indexer.load, spec, after, _LOADED_WEIGHT
-            )
+        tries = _Tries[Loaded](
+            owner.answers,
+            f"load the index of {name} from {after}",
+            indexer.load,
+            *(spec, after, _LOADED_WEIGHT),
+            first=None if repacked else glance.kept,
+        )
+        async for task in tries.tasks():
             yield task
-            if (loaded := await answer) is not None:
-                break
+        loaded = tries.value
         if loaded is None or loaded.trouble is not None:
             reason = "it could not be loaded" if loaded is None else loaded.reason
             owner.broke((loaded.trouble if loaded else None) or "damaged", reason)
@@ -102,7 +142,7 @@ async def loading(owner: Owner, spec: FolderSpec, name: str, *, repacked: bool) 
             break
         owner.loaded(Segment.unpack(loaded.segment), repacked=repacked)
         after = loaded.last_file_id
-    task, answer = owner.answers.asking(f"measure the index of {name}", indexer.measure, spec)
+    task, answer = owner.answers.asking(f"measure the index of {name}", glance.measured, spec, kind=StepKind.THREAD)
     yield task
     stats: StoreStats | None = await answer
     if stats is not None:
@@ -141,15 +181,18 @@ async def scanning(
     task, answer = owner.answers.asking(f"list {name}", git_lists, spec.root, folders, kind=StepKind.ASYNC)
     yield task
     lists = await answer
-    compare = functools.partial(planning.plan, thorough=how.thorough, seen_stamp=how.seen_stamp)
-    plan: Plan | None = None
-    for again in _TRIES:
-        task, answer = owner.answers.asking(
-            f"compare {name}{again}", compare, spec, lists, tuple(opened()), how.suspects, how.globs
-        )
+    compare = functools.partial(planning.plan, suspects=how.suspects, globs=how.globs)
+    first = None if how.suspects or how.globs else glance.unchanged
+    tries = _Tries[Plan](
+        owner.answers,
+        f"compare {name}",
+        functools.partial(compare, thorough=how.thorough, seen_stamp=how.seen_stamp),
+        *(spec, lists, tuple(opened())),
+        first=first and functools.partial(first, thorough=how.thorough, seen_stamp=how.seen_stamp),
+    )
+    async for task in tries.tasks():
         yield task
-        if (plan := await answer) is not None:
-            break
+    plan = tries.value
     if plan is not None and plan.trouble is not None:
         owner.broke(plan.trouble, plan.reason)
     else:

@@ -82,6 +82,7 @@ class Meaning(Room):
     Args:
         on_change: Called when a job of its has ended; returns at once.
         rests_s: So long after a change of the index it begins: typing makes one every few moments.
+        makes_vectors: Whether vectors are made of what is indexed; else only those that are there are searched.
     """
 
     def __init__(
@@ -91,8 +92,10 @@ class Meaning(Room):
         on_change: Callable[[], None] = lambda: None,
         *,
         rests_s: float = 2.0,
+        makes_vectors: bool = True,
     ) -> None:
         self._rests_s = rests_s
+        self._makes_vectors = makes_vectors
         self._context = context
         self._on_change = on_change
         self._indexing = indexing
@@ -202,7 +205,9 @@ class Meaning(Room):
         self._timer = None
         self._is_unavailable = False
         kit, answers = self._kit, self._answers
-        if kit is None or answers is None or self._job_id is not None or self._indexing.state != "complete":
+        if kit is None or answers is None or not self._makes_vectors:
+            return
+        if self._job_id is not None or self._indexing.state != "complete":
             return  # Whatever is missing, its coming leads here again.
         self._seen = self._indexing.stamps
         specs = [(name, spec) for name, spec in self._indexing.specs]

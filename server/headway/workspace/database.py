@@ -11,12 +11,14 @@ import json
 import os
 import shutil
 import sqlite3
+import time
 import zlib
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Self
 
 PAGE_BYTES: Final = 4_096
 _LOCK_WAIT_S: Final = 5.0
+_LOCK_LOOK_S: Final = 0.002
 _MAX_BYTES: Final = 2 << 30
 _JOURNAL_BYTES: Final = 16 << 20
 _VACUUMED_PAGES: Final = 1_000  # at once
@@ -71,6 +73,92 @@ def connect(path: str, *, is_new: bool = False) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+class Database:
+    """An open database of ours, with a table `meta` of keys and values. Close it, or use it as a context."""
+
+    def __init__(
+        self, path: str, said: Mapping[str, str], tables: Sequence[str] = (), *, readonly: bool = False
+    ) -> None:
+        """Open an existing one.
+
+        Args:
+            said: What its table `meta` says if it can be used.
+            tables: What else has to be in it.
+
+        Raises:
+            StoreDamagedError: it is damaged, says something else, or is not there.
+            StoreBusyError, StoreUnusableError: see there.
+        """
+        self.path = path
+        with translated(path):
+            if not os.path.isfile(path):
+                raise StoreDamagedError(path, "not there")
+            self._db = connect(path)
+            try:
+                for table in tables:
+                    self._db.execute(f"SELECT 1 FROM {table} LIMIT 0")
+                found = {key: self.meta(key) for key in said}
+                if found != said:
+                    values = ", ".join(str(value) for value in found.values())
+                    raise StoreDamagedError(path, f"made by another version, or for something else ({values})")
+                if readonly:
+                    self._db.execute("PRAGMA query_only = 1")
+            except BaseException:  # whatever it was, nobody else will close it
+                self._db.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it; doing so again is no error."""
+        self._db.close()
+
+    def meta(self, key: str) -> str | None:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        begin(self._db)
+        try:
+            yield
+        except BaseException:  # whatever broke it off, a cancel too: all of it is in the file, or nothing
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+def begin(db: sqlite3.Connection) -> None:
+    """Begin a transaction that writes, as soon as nobody else does; waits for a bounded time.
+
+    SQLite's own waiting looks at a lock ten times a second. Workers that write by turns would stand still for most of
+    the time in which it is free.
+    """
+    deadline_at_s = time.monotonic() + _LOCK_WAIT_S
+    db.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline_at_s:
+                    raise
+            time.sleep(_LOCK_LOOK_S)
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {_LOCK_WAIT_S * 1000:.0f}")
+
+
+def pieces(items: list[Any]) -> Iterator[list[Any]]:
+    """Cut a list into pieces that fit into one statement."""
+    return (items[at : at + 500] for at in range(0, len(items), 500))
 
 
 @contextlib.contextmanager

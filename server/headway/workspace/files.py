@@ -16,6 +16,7 @@ import stat
 from dataclasses import dataclass
 from typing import Final
 
+from headway.workspace.secret_names import holds_secrets
 from headway.workspace.uris import identity, path_identity, path_to_uri, uri_to_path
 
 __all__ = [
@@ -32,14 +33,6 @@ __all__ = [
     "uri_to_path",
     "what_is",
 ]
-
-# Files that hold secrets by their name; protocol.md lists them.
-SECRET_NAMES: Final = (
-    *(".env", ".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*"),
-    *(".netrc", ".npmrc", ".pypirc", "credentials*", "*.kdbx"),
-)
-
-_SECRET: Final = re.compile("|".join(fnmatch.translate(pattern) for pattern in SECRET_NAMES))
 
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -88,7 +81,7 @@ class Skipped:
 def is_secret(path: str, options: ReadOptions) -> bool:
     """Return whether a file is kept out of index, logs and prompts because of its name."""
     name = path.replace("\\", "/").rpartition("/")[2].lower()
-    if _SECRET.match(name) is None:
+    if not holds_secrets(name):
         return False
     return not any(
         fnmatch.fnmatchcase(name, allowed.lower()) or fnmatch.fnmatchcase(path.lower(), allowed.lower())

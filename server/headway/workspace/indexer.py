@@ -355,11 +355,3 @@ def tidy(spec: FolderSpec) -> bool:
     except StoreError:
         pass  # Whatever it is, who needs the index next says so; in disorder it is only slower and larger.
     return False
-
-
-def measure(spec: FolderSpec) -> StoreStats | None:
-    """Return the size of the stored index, None where it cannot be read."""
-    try:
-        return open_store(spec).stats()
-    except StoreError:
-        return None

@@ -28,6 +28,10 @@ from headway.workspace.syntax import (
 _QUOTES = re.compile(r"^[A-Za-z]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
 _ENUM_BASE = re.compile(r"\b(?:Int|Str)?(?:Enum|Flag)\b")
 
+# What a function's body holds if anything in it is a definition or an import. Attributes that a method sets are, too.
+_TELLING = re.compile(rb"\b(?:def|class|import)\b")
+_TELLING_METHOD = re.compile(rb"\b(?:def|class|import)\b|\b(?:self|cls)\s*\.\s*(?:\w|[\x80-\xff])+\s*(?:=(?!=)|[:,)])")
+
 # Statements that hold statements: the walk goes into these and into nothing else.
 _HOLDERS = frozenset(
     {
@@ -123,11 +127,17 @@ class _Walk:
             if is_method and whole is not node and "property" in self._decorators(whole, node):
                 kind = SymbolKind.PROPERTY
         doc = self.docstring(body) if body is not None else ""
-        is_class = node.type == "class_definition"
+        is_class = inner_scope in ("class", "enum")
         own_body = self._own_body(body, is_class=is_class, has_doc=bool(doc)) if body is not None else ""
         self._add(name, whole, kind, container, detail, doc, f"{detail}\n{own_body}")
-        inner = f"{container}.{text}" if container else text
-        return [] if body is None else [(body, inner, inner_scope)]
+        if body is None:
+            return []
+        if not is_class:
+            # Most bodies of functions define nothing: a search tells that much sooner than a look at each statement.
+            telling = _TELLING_METHOD if inner_scope == "method" else _TELLING
+            if telling.search(self._source, body.start_byte, body.end_byte) is None:
+                return []
+        return [(body, f"{container}.{text}" if container else text, inner_scope)]
 
     def _own_body(self, body: Node, *, is_class: bool, has_doc: bool) -> str:
         """Return what a body says besides the start of its docstring, which is kept already."""

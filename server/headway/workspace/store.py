@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from headway.workspace.database import PAGE_BYTES, StoreBusyError, StoreDamagedError, connect, created, tidy, translated
+from headway.workspace.database import (
+    PAGE_BYTES,
+    Database,
+    StoreBusyError,
+    StoreDamagedError,
+    created,
+    pieces,
+    tidy,
+    translated,
+)
 from headway.workspace.former import FORMER_SCHEMA, Content, contents, retire
 from headway.workspace.index import Chunk, Definition
 from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
@@ -93,7 +101,7 @@ class StoreStats:
     skipped: dict[str, int]
 
 
-class Store:
+class Store(Database):
     """An open database. Close it, or use it as a context."""
 
     def __init__(self, path: str, *, readonly: bool = False) -> None:
@@ -103,23 +111,7 @@ class Store:
             StoreDamagedError: it is damaged, of another version, or not there.
             StoreBusyError, StoreUnusableError: see there.
         """
-        self.path = path
-        with translated(path):
-            if not os.path.isfile(path):
-                raise StoreDamagedError(path, "not there")
-            self._db = connect(path)
-            try:
-                found = self._meta("fingerprint")
-                for table in ("files", "chunks"):
-                    self._db.execute(f"SELECT 1 FROM {table} LIMIT 0")
-                if readonly:
-                    self._db.execute("PRAGMA query_only = 1")
-            except BaseException:  # whatever it was, nobody else will close it
-                self._db.close()
-                raise
-            if found != fingerprint():
-                self._db.close()
-                raise StoreDamagedError(path, f"made by another version ({found})")
+        super().__init__(path, {"fingerprint": fingerprint()}, ("files", "chunks"), readonly=readonly)
 
     @classmethod
     def create(cls, path: str, root: str) -> Store:
@@ -137,27 +129,17 @@ class Store:
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)
         return cls(path)
 
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the database; does nothing when it is closed."""
-        self._db.close()
-
     @property
     def root(self) -> str:
         """The folder whose index this is."""
         with translated(self.path):
-            return self._meta("root") or ""
+            return self.meta("root") or ""
 
     @property
     def stamp(self) -> int:
         """The newest stamp: that of the last change."""
         with translated(self.path):
-            return int(self._meta("stamp") or 0)
+            return int(self.meta("stamp") or 0)
 
     def check(self) -> None:
         """Read the whole database. Its full-text part is left out while somebody else writes.
@@ -180,11 +162,22 @@ class Store:
             rows = self._db.execute("SELECT path, id, signature, digest, skipped, stamp FROM files")
             return {row[0]: StoredFile._make(row[1:]) for row in rows}
 
+    def signatures(self) -> dict[str, str]:
+        """Return the signatures of all stored files by path."""
+        with translated(self.path):
+            return dict(self._db.execute("SELECT path, signature FROM files").fetchall())
+
+    def has_after(self, file_id: int) -> bool:
+        """Return whether symbols are stored of files behind one, by id."""
+        sql = "SELECT 1 FROM files WHERE id > ? AND skipped IS NULL LIMIT 1"
+        with translated(self.path):
+            return self._db.execute(sql, (file_id,)).fetchone() is not None
+
     def get(self, paths: Collection[str]) -> dict[str, StoredFile]:
         """Return those of some files that are stored, by path."""
         found = {}
         with translated(self.path):
-            for some in _some(list(paths)):
+            for some in pieces(list(paths)):
                 marks = ",".join("?" * len(some))
                 rows = self._db.execute(
                     f"SELECT path, id, signature, digest, skipped, stamp FROM files WHERE path IN ({marks})", some
@@ -203,7 +196,7 @@ class Store:
         """Return files with their definitions."""
         found: list[IndexedFile] = []
         with translated(self.path):
-            for some in _some(list(file_ids)):
+            for some in pieces(list(file_ids)):
                 marks = ",".join("?" * len(some))
                 rows = self._db.execute(
                     f"SELECT id, stamp, path, definitions FROM files WHERE skipped IS NULL AND id IN ({marks})", some
@@ -242,7 +235,7 @@ class Store:
         """Keep what was packed of the store as it was at a stamp, unless it has changed since."""
         with translated(self.path):
             with self._transaction():
-                if int(self._meta("stamp") or 0) == stamp:
+                if int(self.meta("stamp") or 0) == stamp:
                     keep_pack(self._db, after, pack)
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -303,7 +296,7 @@ class Store:
 
     def _totals(self) -> Counter[str]:
         """Return what is stored: files, symbols, chunks, and files skipped by "-" and their reason."""
-        return Counter(json.loads(self._meta("totals") or "{}"))
+        return Counter(json.loads(self.meta("totals") or "{}"))
 
     # ---- writing ----
 
@@ -315,7 +308,7 @@ class Store:
         """
         prepared = [(record, pack_definitions(record.definitions), pack_bodies(record.chunks)) for record in records]
         with translated(self.path), self._transaction():
-            stamp = int(self._meta("stamp") or 0) + 1
+            stamp = int(self.meta("stamp") or 0) + 1
             totals = self._totals()
             for path in removed:
                 self._forget(path, totals)
@@ -329,6 +322,12 @@ class Store:
         """Note new signatures of files whose content is what is stored: (path, signature)."""
         with translated(self.path), self._transaction():
             self._db.executemany("UPDATE files SET signature = ?2 WHERE path = ?1", signatures)
+
+    def empty_log(self) -> None:
+        """Write what is in the log to where it belongs, unless somebody is at work there."""
+        with translated(self.path):
+            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def tidy(self) -> bool:
         """See `database.tidy`."""
@@ -370,21 +369,6 @@ class Store:
             ((file_id << _ORDINAL_BITS | chunk[0], *chunk[1:]) for chunk in chunks),
         )
 
-    def _meta(self, key: str) -> str | None:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:  # whatever broke it off, a cancel too: all of it is in the file, or nothing
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
 
 def _count(totals: Counter[str], files: int, skipped: str | None, symbols: int, chunks: int) -> None:
     if skipped is not None:
@@ -393,8 +377,3 @@ def _count(totals: Counter[str], files: int, skipped: str | None, symbols: int, 
     totals["files"] += files
     totals["symbols"] += files * symbols
     totals["chunks"] += files * chunks
-
-
-def _some(items: list[Any]) -> Iterator[list[Any]]:
-    """Cut a list into pieces that fit into one statement."""
-    return (items[at : at + 500] for at in range(0, len(items), 500))

@@ -10,13 +10,22 @@ from __future__ import annotations
 import contextlib
 import os
 import struct
+import time
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from headway.workspace import vectors
-from headway.workspace.database import StoreDamagedError, StoreUnusableError, connect, created, translated
+from headway.workspace.database import (
+    Database,
+    StoreDamagedError,
+    StoreError,
+    StoreUnusableError,
+    created,
+    pieces,
+    translated,
+)
 
 SCHEMA_VERSION: Final = 1
 _UNUSED_AFTER_DAYS: Final = 60
@@ -48,7 +57,7 @@ class Placed(NamedTuple):
     kind: int
 
 
-class VectorStore:
+class VectorStore(Database):
     """An open database; made where there is none. Close it, or use it as a context.
 
     Raises:
@@ -57,36 +66,18 @@ class VectorStore:
     """
 
     def __init__(self, spec: VectorsSpec) -> None:
-        self.path = spec.path
-        with translated(self.path):
-            if not os.path.exists(self.path):
-                os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        with translated(spec.path):
+            if not os.path.exists(spec.path):
+                os.makedirs(os.path.dirname(spec.path), exist_ok=True)
                 self._create(spec)
-            self._db = connect(self.path)
-            try:
-                found = (self._meta("version"), self._meta("model"))
-            except BaseException:  # whatever it was, nobody else will close it
-                self._db.close()
-                raise
-        if found != (str(SCHEMA_VERSION), spec.model):
-            self._db.close()
-            raise StoreDamagedError(self.path, f"made by another version, or for another model ({found})")
+        super().__init__(spec.path, {"version": str(SCHEMA_VERSION), "model": spec.model})
 
-    def _create(self, spec: VectorsSpec) -> None:
-        with created(self.path) as db:
+    @staticmethod
+    def _create(spec: VectorsSpec) -> None:
+        with created(spec.path) as db:
             db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
             values = (("version", str(SCHEMA_VERSION)), ("model", spec.model), ("change", "0"))
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)
-
-    def __enter__(self) -> VectorStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close it; doing so again is no error."""
-        self._db.close()
 
     # ---- reading ----
 
@@ -94,20 +85,20 @@ class VectorStore:
     def dimensions(self) -> int | None:
         """How many numbers a vector has; None while there is none."""
         with translated(self.path):
-            found = self._meta("dimensions")
+            found = self.meta("dimensions")
         return None if found is None else int(found)
 
     @property
     def epoch(self) -> int:
         """Rises when all vectors are dropped."""
         with translated(self.path):
-            return int(self._meta("epoch") or 0)
+            return int(self.meta("epoch") or 0)
 
     @property
     def change(self) -> int:
         """Rises with every change."""
         with translated(self.path):
-            return int(self._meta("change") or 0)
+            return int(self.meta("change") or 0)
 
     def known_keys(self, keys: Collection[bytes]) -> set[bytes]:
         """Return those passages that have a vector, or can have none."""
@@ -143,7 +134,7 @@ class VectorStore:
         """
         stored = vectors.quantised(vector)
         with translated(self.path), self._transaction():
-            before, dimensions = self._meta_bytes("sentinel"), self._meta("dimensions")
+            before, dimensions = self._meta_bytes("sentinel"), self.meta("dimensions")
             if before is not None and dimensions == str(len(vector)):
                 differing = vectors.signs(before, len(vector)) ^ vectors.signs(stored, len(vector))
                 if differing.bit_count() <= _SAME_MODEL * len(vector):
@@ -152,9 +143,15 @@ class VectorStore:
             self._db.execute("DELETE FROM contents")
             self._put_meta("dimensions", str(len(vector)))
             self._put_meta("sentinel", stored)
-            self._put_meta("epoch", str(int(self._meta("epoch") or 0) + 1))
+            self._put_meta("epoch", str(int(self.meta("epoch") or 0) + 1))
             self._changed()
         return before is None
+
+    def note_query_prefix(self, prefix: str) -> None:
+        """Remember what the model wants before each query, for who knows no settings."""
+        with translated(self.path):
+            if self.meta("query prefix") != prefix:
+                self._put_meta("query prefix", prefix)
 
     def put(self, found: Mapping[bytes, bytes]) -> None:
         """Keep quantised vectors by the keys of their passages; b"" for a passage that can have none."""
@@ -182,10 +179,10 @@ class VectorStore:
     def use(self, contents: Collection[bytes], day: int) -> None:
         """Note that files are in use, and once a week forget what nobody has used for two months."""
         with translated(self.path):
-            if int(self._meta("swept") or 0) + _SWEEP_EVERY_DAYS > day:
+            if int(self.meta("swept") or 0) + _SWEEP_EVERY_DAYS > day:
                 return
         with translated(self.path), self._transaction():
-            for some in _some(list(contents)):
+            for some in pieces(list(contents)):
                 marks = ",".join("?" * len(some))
                 self._db.execute(f"UPDATE contents SET used_day = ? WHERE key IN ({marks})", (day, *some))
             self._db.execute("DELETE FROM contents WHERE used_day < ?", (day - _UNUSED_AFTER_DAYS,))
@@ -200,7 +197,7 @@ class VectorStore:
             self._changed()
 
     def _changed(self) -> None:
-        self._put_meta("change", str(int(self._meta("change") or 0) + 1))
+        self._put_meta("change", str(int(self.meta("change") or 0) + 1))
 
     def _put_meta(self, key: str, value: str | bytes) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
@@ -209,32 +206,12 @@ class VectorStore:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
-    def _meta(self, key: str) -> str | None:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
-
     def _rows(self, sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
         with translated(self.path):
-            for some in _some(values):
+            for some in pieces(values):
                 found += self._db.execute(sql.format(",".join("?" * len(some))), some)
         return found
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:  # whatever broke it off, a cancel too: all of it is in the file, or nothing
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
-
-
-def _some(items: list[Any]) -> Iterator[list[Any]]:
-    """Cut a list into pieces that fit into one statement."""
-    return (items[at : at + 500] for at in range(0, len(items), 500))
 
 
 _open: dict[str, tuple[int, str, VectorStore]] = {}  # of this process: path -> (file number, model, database)
@@ -257,6 +234,30 @@ def open_vectors(spec: VectorsSpec) -> VectorStore:
         store = VectorStore(spec)
     _open[spec.path] = (os.stat(spec.path).st_ino, spec.model, store)
     return store
+
+
+def model_of(path: str) -> tuple[str, str] | None:
+    """Return whose vectors a database holds, as `VectorsSpec.model`, and what its model wants before each query.
+
+    None where that cannot be read.
+    """
+    try:
+        with Database(path, {"version": str(SCHEMA_VERSION)}, readonly=True) as db, translated(path):
+            return db.meta("model") or "", db.meta("query prefix") or ""
+    except StoreError:
+        return None
+
+
+def remove_unused(folder: str, keep: str) -> None:
+    """Remove databases of models that nobody has used for months: each use leaves its mark at least once a week."""
+    limit_s = time.time() - _UNUSED_AFTER_DAYS * 86_400
+    with contextlib.suppress(OSError, StoreUnusableError):  # It is a matter of room alone.
+        for entry in os.scandir(folder):
+            if not entry.name.endswith(".sqlite") or entry.path == keep:
+                continue
+            files = (entry.path, f"{entry.path}-wal")
+            if max(os.path.getmtime(path) for path in files if os.path.exists(path)) < limit_s:
+                remove(entry.path)
 
 
 def forget_open(path: str) -> None:
