@@ -14,12 +14,23 @@ NOISE = 0.15  # a smaller change says nothing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One measured value. `unit` "s" counts in the machine's speed when compared, others stand as they are."""
+    """One measured value. `unit` "s" counts in the machine's speed when compared, others stand as they are.
+
+    `target` is what is promised on a quiet machine, in the same unit: at most, or at least where more is better.
+    """
 
     name: str
     value: float
     unit: Literal["s", "share", "count", "per_s", "MiB"]
     better: Literal["lower", "higher"] = "lower"
+    target: float | None = None
+
+    @property
+    def met(self) -> bool:
+        """Whether the target is reached, where there is one."""
+        return self.target is None or (
+            self.value <= self.target if self.better == "lower" else self.value >= self.target
+        )
 
 
 def machine_s(repeats: int = 5) -> float:
@@ -43,22 +54,32 @@ def normal(figure: Figure, speed_s: float) -> float:
 
 def table(figures: Iterable[Figure], speed_s: float, before: Mapping[str, float]) -> str:
     """A line per figure: value, normal value, and the ratio to an earlier normal value of the same name."""
-    rows = [("figure", "value", "unit", "normal", "before", "ratio", "")]
+    rows = [("figure", "value", "unit", "normal", "before", "ratio", "", "target")]
     for figure in figures:
         now = normal(figure, speed_s)
         earlier = before.get(figure.name)
         ratio = now / earlier if earlier else None
         gain = 0.0 if ratio is None else (ratio - 1) * (1 if figure.better == "higher" else -1)
         verdict = "better" if gain > NOISE else "worse" if gain < -NOISE else ""
-        value = f"{figure.value * 1e3:.2f}" if figure.unit == "s" else f"{figure.value:.4g}"
         unit = "ms" if figure.unit == "s" else figure.unit
         compared = ("" if earlier is None else f"{earlier:.4g}", "" if ratio is None else f"{ratio:.2f}", verdict)
-        rows.append((figure.name, value, unit, f"{now:.4g}", *compared))
+        rows.append((figure.name, _written(figure, figure.value), unit, f"{now:.4g}", *compared, _target(figure)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) if column in (0, 2) else cell.rjust(width) for column, (cell, width) in cells)
         for cells in (list(enumerate(zip(row, widths, strict=True))) for row in rows)
     )
+
+
+def _written(figure: Figure, value: float) -> str:
+    return f"{value * 1e3:.2f}" if figure.unit == "s" else f"{value:.4g}"
+
+
+def _target(figure: Figure) -> str:
+    if figure.target is None:
+        return ""
+    sign = "<=" if figure.better == "lower" else ">="
+    return f"{sign} {_written(figure, figure.target)} {'met' if figure.met else 'missed'}"
 
 
 def save(path: Path, figures: Iterable[Figure], speed_s: float) -> None:

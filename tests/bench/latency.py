@@ -79,7 +79,7 @@ async def _lag() -> list[Figure]:
             run.cancel("measured")
     return [
         Figure(name="loop lag p99 at rest", value=rest, unit="s"),
-        Figure(name=f"loop lag p99 with {BURNERS} background workers", value=busy, unit="s"),
+        Figure(name=f"loop lag p99 with {BURNERS} background workers", value=busy, unit="s", target=0.005),
     ]
 
 
@@ -97,7 +97,7 @@ async def _starts(scratch: Path) -> list[Figure]:
     for _ in range(STARTS):
         async with _server(scratch, SETTINGS) as (_, started_s):
             taken.append(started_s)
-    return [Figure(name="spawn to initialize", value=statistics.median(taken), unit="s")]
+    return [Figure(name="spawn to initialize", value=statistics.median(taken), unit="s", target=0.5)]
 
 
 async def _cancels(scratch: Path) -> list[Figure]:
@@ -114,9 +114,9 @@ async def _cancels(scratch: Path) -> list[Figure]:
             answered.append((await request.answer).at_s - cancelled_s)
             stopped.append(await _stopped(worker) - cancelled_s)
     return [
-        Figure(name="cancel to answer p99", value=percentile(answered, 0.99) or 0.0, unit="s"),
+        Figure(name="cancel to answer p99", value=percentile(answered, 0.99) or 0.0, unit="s", target=0.01),
         Figure(name="cancel to CPU gone p50", value=statistics.median(stopped), unit="s"),
-        Figure(name="cancel to CPU gone p99", value=percentile(stopped, 0.99) or 0.0, unit="s"),
+        Figure(name="cancel to CPU gone p99", value=percentile(stopped, 0.99) or 0.0, unit="s", target=0.15),
     ]
 
 
@@ -167,7 +167,7 @@ async def _floods(scratch: Path) -> list[Figure]:
     return [
         Figure(name="one key, its list", value=statistics.median(alone), unit="s"),
         Figure(name=f"flood of {FLOOD_KEYS} keys, last list", value=statistics.median(after), unit="s"),
-        Figure(name="flood against one key", value=ratio, unit="share"),
+        Figure(name="flood against one key", value=ratio, unit="share", target=1.5),
     ]
 
 
@@ -189,6 +189,6 @@ async def _rest(scratch: Path) -> list[Figure]:
         await asyncio.sleep(SETTLED_S)
         rss_mib = psutil.Process(client.pid).memory_info().rss / 2**20
     return [
-        Figure(name="CPU at rest, of one core", value=share, unit="share"),
-        Figure(name="sidecar without engines", value=rss_mib, unit="MiB"),
+        Figure(name="CPU at rest, of one core", value=share, unit="share", target=0.005),
+        Figure(name="sidecar without engines", value=rss_mib, unit="MiB", target=120.0),
     ]

@@ -29,6 +29,14 @@ def test_the_table_shows_ratios_to_an_earlier_run(tmp_path: Path) -> None:
     assert lines[3].split() == ["recall", "0.9", "share", "0.9"]
 
 
+@pytest.mark.parametrize(
+    ("value", "better", "word"), [(5.0, "lower", "met"), (5.1, "lower", "missed"), (5.1, "higher", "met")]
+)
+def test_a_target_stands_beside_its_figure(value: float, better: Literal["lower", "higher"], word: str) -> None:
+    figure = Figure(name="x", value=value, unit="share", better=better, target=5.0)
+    assert table([figure], 0.01, {}).splitlines()[1].split()[-3:] == ["<=" if better == "lower" else ">=", "5", word]
+
+
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
     with pytest.raises(SystemExit, match="holds no figures"):

@@ -3,15 +3,17 @@
 import asyncio
 import json
 import os
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from headway.lsp.connection import Connection, Encoded, encoded
+from headway.lsp.connection import Connection
 from headway.lsp.errors import METHOD_NOT_FOUND, RpcError
 from headway.lsp.framing import Framer, frame
+from headway.lsp.messages import Encoded, encoded
 from headway.lsp.transport import Inbox, Outbox
 
 CANCELLED = -32800
@@ -67,6 +69,7 @@ async def conversation(*, reading: bool = True) -> AsyncIterator[Peer]:
             on_broken=lambda why: peers[0].broken.append(why),
             on_pressure=lambda high: inbox.pause() if high else inbox.resume(),
         )
+        connection.read_more = inbox.read_more
         peer = Peer(connection, from_client, to_client)
         peers.append(peer)
         inbox.start()
@@ -197,6 +200,62 @@ def test_a_cancel_in_the_same_write_keeps_the_request_from_running() -> None:
             assert (await peer.next())["error"]["code"] == CANCELLED
             assert (await peer.next())["result"] == [2]
             assert ran == []
+
+    check(scenario)
+
+
+def test_a_cancel_that_waits_in_the_pipe_keeps_the_request_from_running() -> None:
+    async def scenario() -> None:
+        ran: list[str] = []
+        async with conversation() as peer:
+            peer.connection.requests["work"] = ran.append
+            peer.send(peer.cancel(1), peer.request(2, "work", "the later one"))
+            peer.connection.receive(frame(json.dumps(peer.request(1, "work", "cancelled")).encode()))
+            assert ran == ["the later one"]
+            assert [(await peer.next())["id"] for _ in range(2)] == [1, 2]
+
+    check(scenario)
+
+
+def test_what_was_read_ahead_is_not_waited_for_again() -> None:
+    """The loop has seen that there is something to read, and meanwhile it was read."""
+
+    async def scenario() -> None:
+        to_server, from_client = os.pipe()
+        came: list[bytes] = []
+        inbox = Inbox(to_server, on_data=came.append, on_end=lambda: None)
+        inbox.start()
+        rescue = threading.Timer(20, os.write, (from_client, b"a server that hangs is let go"))
+        rescue.start()
+        os.write(from_client, b"a key")
+        asyncio.get_running_loop().call_soon(inbox.read_more)
+        await asyncio.sleep(0)  # the loop looks, then calls `read_more`, then whoever waits for something to read
+        await asyncio.sleep(0)
+        assert came == [b"a key"]
+        os.write(from_client, b"another")
+        await until(lambda: len(came) > 1)
+        assert came == [b"a key", b"another"]
+        rescue.cancel()
+        inbox.close()
+        for fd in (to_server, from_client):
+            os.close(fd)
+
+    check(scenario)
+
+
+def test_a_request_runs_however_much_more_comes() -> None:
+    async def scenario() -> None:
+        async with conversation() as peer:
+            noise = frame(json.dumps({"jsonrpc": "2.0", "method": "noise"}).encode())
+
+            def more() -> bool:
+                peer.connection.receive(noise)
+                return True
+
+            peer.connection.read_more = more
+            peer.connection.requests["echo"] = lambda params: params
+            peer.send(peer.request(1, "echo", [1]))
+            assert (await peer.next())["result"] == [1]
 
     check(scenario)
 

@@ -14,7 +14,9 @@ from headway.session.completing import Completing
 from headway.session.jobs import RequestSupersededError
 from headway.session.looking_ahead import Lookahead
 from headway.session.python_engine import PythonEngine
+from headway.session.typed_word import TypedWord
 from headway.workspace.index import index_text
+from headway.workspace.python_text import PlaceKind
 from headway.workspace.segments import IndexedFile, Segment
 from headway.workspace.symbols import IndexView, SymbolTable
 from headway.workspace.text import Position, Range
@@ -104,6 +106,80 @@ async def test_what_a_question_waited_elsewhere_counts(office: OpenOffice) -> No
             assert labels(found)[0] == "known_here"
         finally:
             os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.asyncio
+async def test_a_name_that_the_text_knows_is_not_long_waited_for_and_a_member_is(office: OpenOffice) -> None:
+    """A fifth of the soft deadline has passed: names are shown, what is behind a dot waits for who knows all of it."""
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        pid = desk.engine.ty.pid
+        assert pid is not None
+        members, position = place.at(
+            "class Base:\n    def inherited(self): ...\n\n\nclass C(Base):\n    def own(self):\n        self.$0"
+        )
+        place.open("b.py", members)
+        place.open("a.py", "known_here = 1\nknown_")
+        await asyncio.gather(*(desk.completing.complete(place.uri(name), Position(0, 0)) for name in ("a.py", "b.py")))
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            asked_s = asyncio.get_running_loop().time() - 2.5
+            async with asyncio.timeout(5):
+                found = await desk.completing.complete(place.uri("a.py"), Position(1, 6), asked_s=asked_s)
+            assert (labels(found)[0], found.incomplete) == ("known_here", True)
+            asked_s = asyncio.get_running_loop().time() - 2.5
+            waiting = asyncio.ensure_future(desk.completing.complete(place.uri("b.py"), position, asked_s=asked_s))
+            assert labels(await desk.complete("a.py", "known_here = 1\nprint(known_$0"))[0] == "known_here"
+            assert not waiting.done()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert {"own", "inherited"} <= set(labels(await waiting))
+
+
+GUESSES = [
+    ("import os\nos.getcwd($0", "import os\nos.getcwd()$0", PlaceKind.MEMBER),
+    ("x = 'abc$0", "x = 'abc'$0", PlaceKind.MEMBER),
+    ("x = $0", "x = '$0", PlaceKind.STRING),
+    ("from$0", "from $0", PlaceKind.MODULE),
+    ("import$0", "import $0", PlaceKind.MODULE),
+    ("from os import$0", "from os import $0", PlaceKind.IMPORTED),
+    ("x =$0", "x = $0", PlaceKind.NAME),
+]
+
+
+@pytest.mark.asyncio
+async def test_what_may_come_next_is_asked_for_before_it_comes(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        engine = PythonEngine(place.session)
+        place.add(engine)
+        await place.start()
+        place.open("other.py", "")
+        async with asyncio.timeout(60):
+            await engine.ty.ready()
+            await engine.ty.idle()
+            while not engine.ty.is_warm:  # noqa: ASYNC110 - it is not asked while it has anything else to do
+                await asyncio.sleep(0)
+        asked: list[TypedWord] = []
+        ahead = Lookahead(place.session, engine.ty, asked.append)
+
+        async def guessed(count: int) -> TypedWord:
+            async with asyncio.timeout(30):
+                while len(asked) < count:  # noqa: ASYNC110 - a timer fills it
+                    await asyncio.sleep(0)
+            return asked[-1]
+
+        for number, (before, after, kind) in enumerate(GUESSES):
+            name = f"guess{number}.py"
+            ahead.opened(place.open(name, place.at(before)[0]))
+            document = place.set(name, place.at(after)[0])
+            ahead.changed(document)
+            word = await guessed(number + 1)
+            assert (word.place.kind, word.document.text.rstrip(".")) == (kind, document.text)
+        document = place.open("module.py", "from os")
+        ahead.written(document, Position(0, 7))
+        word = await guessed(len(GUESSES) + 1)
+        assert (word.place.kind, word.place.module, word.document.text) == (PlaceKind.MODULE, "os.", "from os.")
 
 
 @pytest.mark.asyncio

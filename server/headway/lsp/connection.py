@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import logging
-import sys
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -30,6 +28,7 @@ from headway.lsp.errors import (
     answer_async,
 )
 from headway.lsp.framing import BrokenFramingError, Framer, frame
+from headway.lsp.messages import Encoded, dumps, loads
 from headway.lsp.transport import CHOKED_BYTES, Outbox
 
 MessageId: TypeAlias = int | str | float
@@ -38,17 +37,11 @@ Handler: TypeAlias = Callable[[Any], Any]
 Gate: TypeAlias = Callable[[str, bool], RpcError | None]
 
 _SLICE_S = 0.004
-_LONG_BYTES = 64 * 2**10  # a message from here on is decoded by what decodes fast
+# For so long a request steps back behind bytes that are there, as one of them may be its cancel.
+_STEPS_BACK_S = 0.01
 _MAX_WAITING = 20_000
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A result that is JSON already."""
-
-    body: bytes
 
 
 @dataclass(slots=True)
@@ -66,33 +59,6 @@ class _Running:
 
     came_at_s: float
     task: asyncio.Task[None] | None = None
-
-
-def dumps(value: object) -> bytes:
-    """Return compact JSON. ASCII only: a lone surrogate in a file's text must not break the stream."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
-
-
-def encoded(value: object) -> Encoded:
-    """Encode a long result: ten times faster than `json`, which takes over where a text holds a lone surrogate."""
-    import msgspec  # Nothing is long before `initialize` is answered, and that need not wait for it.
-
-    try:
-        return Encoded(msgspec.json.encode(value))
-    except UnicodeEncodeError:
-        return Encoded(dumps(value))
-
-
-def _loads(body: bytes) -> Any:
-    """Decode a message, in less than half the time where `msgspec` is there by now and the message is well-formed."""
-    if len(body) >= _LONG_BYTES or "msgspec" in sys.modules:
-        import msgspec  # as above
-
-        try:
-            return msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            pass  # `json` takes lone surrogates, and says what is wrong with the rest
-    return json.loads(body)
 
 
 class Connection:
@@ -118,6 +84,8 @@ class Connection:
         # Called with method and seconds for each answer that is no error.
         self.on_answer: Callable[[str, float], None] = lambda method, took_s: None
         self.before_request: Callable[[], None] = lambda: None  # called before a request's handler is
+        # Calls `receive` with what the client has written meanwhile, if anything, and says whether there was anything.
+        self.read_more: Callable[[], bool] = lambda: False
         self._tasks = tasks
         self._gate = gate
         self._on_broken = on_broken
@@ -130,7 +98,9 @@ class Connection:
         self._running: dict[MessageId, _Running] = {}
         self._asked: dict[MessageId, asyncio.Future[Any]] = {}
         self._next_id = 0
+        self._heard_at_s = self._loop.time()
         self._scheduled = False
+        self._working = False
         self._held = False
         self._under_pressure = False
 
@@ -138,6 +108,7 @@ class Connection:
 
     def receive(self, data: bytes) -> None:
         """Take bytes from the client."""
+        self._heard_at_s = self._loop.time()
         skipped = self._framer.skipped
         try:
             bodies = self._framer.feed(data)
@@ -154,7 +125,7 @@ class Connection:
 
     def _take(self, body: bytes) -> None:
         try:
-            message = _loads(body)
+            message = loads(body)
         except (ValueError, RecursionError) as error:
             self._refuse(RpcError(PARSE_ERROR, f"the message is no JSON in UTF-8: {str(error)[:200]}"))
             return
@@ -219,14 +190,25 @@ class Connection:
         self._when_idle = callback
         self._work()
 
+    def silent_s(self) -> float:
+        """Return for how long nothing has come from the client."""
+        return self._loop.time() - self._heard_at_s
+
     def _work(self) -> None:
         """Handle what waits, for a slice of time; go on in the next turn of the loop."""
+        if self._working:
+            return
         self._scheduled = False
-        until = self._loop.time() + _SLICE_S
-        while self._line and not self._held:
-            self._handle(self._line.popleft())
-            if self._loop.time() > until:
-                break
+        self._working = True
+        try:
+            until = self._loop.time() + _SLICE_S
+            while self._line and not self._held:
+                if not self._steps_back(self._line[0]):
+                    self._handle(self._line.popleft())
+                if self._loop.time() > until:
+                    break
+        finally:
+            self._working = False
         if self._line and not self._held and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._work)
@@ -234,6 +216,12 @@ class Connection:
             callback, self._when_idle = self._when_idle, None
             callback()
         self._check_pressure()
+
+    def _steps_back(self, waiting: _Waiting) -> bool:
+        """Whether more came that is to be looked at first: of a flood of keys only the last request need ever run."""
+        if waiting.cancelled or "id" not in waiting.message:
+            return False
+        return self._loop.time() - waiting.came_at_s < _STEPS_BACK_S and self.read_more()
 
     def _handle(self, waiting: _Waiting) -> None:
         message = waiting.message

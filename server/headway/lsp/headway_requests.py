@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from headway.lsp import payloads
 from headway.lsp import protocol as wire
-from headway.lsp.connection import Connection, Encoded, encoded
+from headway.lsp.connection import Connection
 from headway.lsp.errors import INVALID_PARAMS, RpcError
+from headway.lsp.messages import Encoded, encoded
 from headway.lsp.progress import ProgressReporter, Token
 from headway.lsp.queue_state import QueueStateReporter
 from headway.lsp.tongue import Tongue

@@ -9,8 +9,9 @@ from typing import Any
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.client import Client
 from headway.lsp.completion import completion_list, resolved_item
-from headway.lsp.connection import Connection, Encoded, encoded
+from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter, Json, Lines
+from headway.lsp.messages import Encoded, encoded
 from headway.session.arguments import Arguments
 from headway.session.navigating import POSITIONED, WAYS
 from headway.session.rooms import Rooms

@@ -32,6 +32,7 @@ from headway.lsp.transport import Inbox, Outbox
 
 if TYPE_CHECKING:
     from headway.lsp.assembly import Assembly
+    from headway.lsp.collecting import Collecting
     from headway.lsp.editor import EditorWatch
     from headway.lsp.groundwork import Groundwork
 
@@ -67,11 +68,13 @@ class Server:
         self._initialized = False
         self._closing: asyncio.Task[None] | None = None
         self._editor: EditorWatch | None = None
+        self._collecting: Collecting | None = None
         self._outbox = Outbox(streams.write_fd, on_drained=self._drained, on_lost=self._lost)
         self._connection = Connection(
             outbox=self._outbox, tasks=tasks, gate=self._gate, on_broken=self._broken, on_pressure=self._pressure
         )
         self._inbox = Inbox(streams.read_fd, on_data=self._connection.receive, on_end=self._end_of_input)
+        self._connection.read_more = self._inbox.read_more
         self._connection.requests.update({"initialize": self._initialize, "shutdown": self._shutdown})
         self._connection.notifications.update({"initialized": self._on_initialized, "exit": self._exit})
 
@@ -89,6 +92,8 @@ class Server:
         self._inbox.close()
         if self._editor is not None:
             self._editor.close()
+        if self._collecting is not None:
+            self._collecting.close()
         if self._phase is not _Phase.SHUT_DOWN:
             self._connection.cancel_all()
         await self._close()
@@ -164,9 +169,10 @@ class Server:
             nearly.set_result(None)
         await self._groundwork.import_rest()
         from headway.lsp.assembly import Assembly
+        from headway.lsp.collecting import Collecting
 
-        gc.freeze()
-        gc.enable()
+        self._collecting = Collecting(self._connection.silent_s)
+        self._collecting.start()
         self._assembly = Assembly(
             groundwork=self._groundwork,
             connection=self._connection,

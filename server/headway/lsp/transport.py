@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import queue
+import select
 import socket
 import stat
 import threading
@@ -36,6 +37,7 @@ class Inbox:
         self._threaded = False
         self._paused = False
         self._closed = False
+        self._poll = None if not hasattr(select, "poll") else select.poll()
         self._may_read = threading.Event()
         self._may_read.set()
 
@@ -46,6 +48,8 @@ class Inbox:
         except (OSError, NotImplementedError, ValueError):
             self._threaded = True
             threading.Thread(target=self._read_in_thread, name="headway-stdin", daemon=True).start()
+        if self._poll is not None:
+            self._poll.register(self._fd, select.POLLIN)
 
     def pause(self) -> None:
         """Read nothing until `resume`; what the client writes waits in its pipe."""
@@ -65,6 +69,17 @@ class Inbox:
         if not self._threaded:
             self._loop.add_reader(self._fd, self._readable)
 
+    def read_more(self) -> bool:
+        """Take what the client has written meanwhile, without waiting; return whether there was anything.
+
+        The loop would come to it too, but only after everything else that is ready to run. Two microseconds where there
+        is nothing.
+        """
+        if self._threaded or self._paused or self._closed or self._poll is None or not self._poll.poll(0):
+            return False
+        self._read()
+        return True
+
     def close(self) -> None:
         """Read no more; nothing is called afterwards."""
         if self._closed:
@@ -74,6 +89,11 @@ class Inbox:
         self._closed = True
 
     def _readable(self) -> None:
+        # What the loop saw may have been taken by `read_more` since, and to read without there being anything blocks.
+        if self._poll is None or self._poll.poll(0):
+            self._read()
+
+    def _read(self) -> None:
         try:
             data = os.read(self._fd, _READ_BYTES)
         except (BlockingIOError, InterruptedError):

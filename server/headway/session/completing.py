@@ -35,6 +35,8 @@ from headway.workspace.uris import identity, uri_to_path
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _NOTHING_FITS = frozenset({PlaceKind.COMMENT, PlaceKind.NEW_NAME, PlaceKind.LITERAL})
 _REMEMBERED_LISTS = 8
+_KNOWN_WITHOUT_ENGINE = frozenset({PlaceKind.NAME, PlaceKind.MODULE, PlaceKind.STRING})
+_SHARE_OF_NAMES = 5  # of the soft deadline: so much of it is waited for ty where others know what fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,9 @@ class Completing(Room):
                 word.first_request_s = asked_s
             word.requested()
             self._look_for_modules(word)
-            await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000)
+            await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000 / _SHARE_OF_NAMES)
+            if not self._enough_without_engine(word, prefix):
+                await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000)
             if word.engine_source() is None and not self._good_without_engine(word, prefix):
                 await self._wait(word, asked_s + settings.hard_deadline_ms / 1000)
         engine = word.engine_source()
@@ -180,6 +184,16 @@ class Completing(Room):
             if imports is not None:
                 sources.append(imports)
         return sources
+
+    def _enough_without_engine(self, word: TypedWord, prefix: str) -> bool:
+        """Whether the list is near enough to ty's without ty that the few names more are not worth a longer wait.
+
+        Nearly all that fits where a name begins stands in the text, in the index or in the language; ty adds arguments
+        and what star imports bring, and they come with the next letter. What members there are only ty knows.
+        """
+        if word.engine_source() is not None:
+            return True
+        return bool(prefix) and word.place.kind in _KNOWN_WITHOUT_ENGINE and self._good_without_engine(word, prefix)
 
     def _good_without_engine(self, word: TypedWord, prefix: str) -> bool:
         # In a string there is seldom anything: nobody is made to wait for it.

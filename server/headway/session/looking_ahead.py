@@ -1,8 +1,9 @@
 """Asking ty before the person does: what is likely to be completed next is in hand when the key comes.
 
-Two guesses, each about one place of a document: behind a name that was just written in full, a dot may follow; behind a
-space, a bracket or a new line, a name may begin. A guess that comes true saves the whole wait; one that does not costs
-ty some milliseconds, and is made only while ty has nothing else to do.
+Two guesses, each about one place of a document: behind a name that was just written in full, a call, an index or a
+string, a dot may follow; behind a space, a bracket, a new line or the quote that opens a string, a name may begin. A
+guess that comes true saves the whole wait; one that does not costs ty some milliseconds, and is made only while ty has
+nothing else to do but an older guess, which then no longer counts.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from headway.workspace.text import Edit, Position, Range
 from headway.workspace.uris import identity
 
 _AFTER_ANSWER_S = 0.002  # when the answer is on its way
-_AFTER_CHANGE_S = 0.02  # a request for completions that comes with the change goes first
+_AFTER_CHANGE_S = 0.005  # a request for completions that comes with the change goes first
 _LONGEST_INSERTION = 400
 _NAME_MAY_FOLLOW = frozenset(" \t\n(=[,{:+-*/<>|&!@")
+_QUOTES = frozenset("\"'")
+_DOT_MAY_FOLLOW = frozenset(")]}") | _QUOTES
+_BEGINS = frozenset({PlaceKind.NAME, PlaceKind.IMPORTED, PlaceKind.MODULE})
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _WARM_LIMIT_S = 30.0
 # How long the loop is held at a time by reading: ahead of any wish, and for somebody who waits.
@@ -91,7 +95,7 @@ class Lookahead:
         content = document.content.apply([Edit(Range(position, position), ".")])
         dotted = Document(uri=document.uri, language=document.language, version=document.version, text=content)
         place = place_at(content, Position(position.line, position.column + 1))
-        if place.kind is not PlaceKind.MEMBER:
+        if place.kind not in (PlaceKind.MEMBER, PlaceKind.MODULE):
             return
         text, offset = document.text, document.offset_at(position)
         self._guess(TypedWord(dotted, place, f"{text[:offset]}.", text[offset:], Surroundings(content, 0)))
@@ -111,27 +115,34 @@ class Lookahead:
             return
         start, tail = common_ends(previous, text)
         end = len(text) - tail
-        if 0 < end - start <= _LONGEST_INSERTION and text[end - 1] in _NAME_MAY_FOLLOW:
+        if 0 < end - start <= _LONGEST_INSERTION and text[end - 1] in _NAME_MAY_FOLLOW | _DOT_MAY_FOLLOW:
             loop = asyncio.get_running_loop()
-            self._timers[key] = loop.call_later(_AFTER_CHANGE_S, self._guess_name, key, document, end)
+            self._timers[key] = loop.call_later(_AFTER_CHANGE_S, self._guess_next, key, document, end)
 
-    def _guess_name(self, key: str, document: Document, offset: int) -> None:
+    def _guess_next(self, key: str, document: Document, offset: int) -> None:
         self._timers.pop(key, None)
         if not self._can_guess(document):
             return
         text = document.text
         if text[offset : offset + 1].isalnum():
             return
-        place = place_at(document.content, document.position_at(offset))
-        if place.kind in (PlaceKind.NAME, PlaceKind.IMPORTED) and not place.prefix:
+        position = document.position_at(offset)
+        place = place_at(document.content, position)
+        last = text[offset - 1]
+        if last in _DOT_MAY_FOLLOW and place.kind is not PlaceKind.STRING:
+            self._guess_members(document, position)
+        elif not place.prefix and (place.kind in _BEGINS or (place.kind is PlaceKind.STRING and last in _QUOTES)):
             around = Surroundings(document.content, 0)
             self._guess(TypedWord(document, place, text[:offset], text[offset:], around))
 
     # ---- both -------------------------------------------------------------------------------------------------------
 
     def _can_guess(self, document: Document) -> bool:
-        current = self._context.documents.get(document.uri) is document
-        return current and self._ty.state is EngineState.READY and not self._ty.pending
+        if self._context.documents.get(document.uri) is not document or self._ty.state is not EngineState.READY:
+            return False
+        older = self._words.get(identity(document.uri))
+        guessing = older is not None and older.first_request_s is None and older.waits
+        return self._ty.pending <= guessing
 
     def _guess(self, word: TypedWord) -> None:
         key = identity(word.document.uri)

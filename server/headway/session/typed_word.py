@@ -117,6 +117,11 @@ class TypedWord:
             self._times_asked = 0
 
     @property
+    def waits(self) -> bool:
+        """Whether ty was asked and has not answered yet."""
+        return self.reply is not None and not self.reply.done()
+
+    @property
     def to_be_asked(self) -> bool:
         """Whether ty is still to be asked, or again, as its answer fell to a change of texts."""
         if self.reply is None or self.reply.cancelled():
