@@ -1,11 +1,18 @@
 """Texts arrive in order and in the negotiated columns; settings, trust and folders take effect without a restart."""
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headway.lsp.convert import Converter
+from headway.lsp.workspace_sync import WorkspaceSync
+from headway.session.ports import FileChange, Room
+from headway.session.session import Session, SessionOptions
 from tests.lsp.wire import Wire, run, server
+from tests.session.conftest import RememberingClient
 
 FULL = {"workspace": {"configuration": True}}
 
@@ -115,5 +122,41 @@ def test_settings_are_pulled_where_the_client_offers_it(tmp_path: Path) -> None:
             await wire.ask("headway/snapshot", {})
             assert len(await labels(wire, uri, 3, 5)) == 2
             assert await wire.exit() == 0
+
+    run(scenario())
+
+
+class Listener(Room):
+    """Counts what it is told of files."""
+
+    def __init__(self) -> None:
+        self.told: list[int] = []
+        self.gone: set[str] = set()
+
+    def files_changed(self, changes: Sequence[FileChange]) -> None:
+        self.told.append(len(changes))
+        for change in changes:
+            (self.gone.add if change.deleted else self.gone.discard)(change.uri)
+
+
+def test_very_many_changed_files_are_taken_with_turns_of_the_loop_in_between(tmp_path: Path) -> None:
+    """In order, the last change of a file last; what is wrong among them costs the rest of its own message only."""
+
+    def changes(count: int, kind: int) -> list[dict[str, Any]]:
+        return [{"uri": (tmp_path / f"{number}.py").as_uri(), "type": kind} for number in range(count)]
+
+    async def scenario() -> None:
+        listener = Listener()
+        session = Session(client=RememberingClient(), options=SessionOptions(cache_dir=tmp_path))
+        session.rooms.append(listener)
+        sync = WorkspaceSync(session, Converter(), lambda: False)
+        sync.did_change_watched_files({"changes": changes(1_200, 1)})
+        sync.did_change_watched_files({"changes": [*changes(700, 3), {"uri": 5}, *changes(1_200, 3)]})
+        sync.did_change_watched_files({"changes": changes(3, 1)})
+        assert sum(listener.told) < 1_200
+        while sum(listener.told) < 1_200 + 500 + 3:  # noqa: ASYNC110 - it has no news but these
+            await asyncio.sleep(0)
+        assert max(listener.told) == 500
+        assert len(listener.gone) == 497
 
     run(scenario())

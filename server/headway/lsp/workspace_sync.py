@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter
+from headway.lsp.errors import answer
 from headway.lsp.initialization import folder
 from headway.lsp.negotiation import dig
 from headway.lsp.protocol import TRUST_GRANTED
@@ -18,6 +23,10 @@ from headway.workspace.documents import Document
 from headway.workspace.uris import uri_to_path
 
 _DELETED = 3
+# How many files are taken in a turn of the loop: a branch that is checked out may change fifty thousand at once.
+_FILES_A_TURN = 500
+
+_log = logging.getLogger(__name__)
 
 
 class WorkspaceSync:
@@ -27,6 +36,7 @@ class WorkspaceSync:
         self._session = session
         self._converter = converter
         self._pull_settings = pull_settings
+        self._files: deque[Iterator[Arguments]] = deque()  # changes that were told and not taken yet
 
     def register(self, connection: Connection) -> None:
         """Make these the handlers of a connection."""
@@ -72,8 +82,25 @@ class WorkspaceSync:
         self._session.close_document(Arguments(params).inner("textDocument").text("uri"))
 
     def did_change_watched_files(self, params: object) -> None:
+        self._files.append(iter(Arguments(params).each("changes")))
+        if len(self._files) == 1:
+            self._take_files()
+
+    def _take_files(self) -> None:
+        """Take some of the changes that were told, and the rest with later turns of the loop."""
+        result = answer(self._take_some_files, "workspace/didChangeWatchedFiles")
+        if result.error is not None:
+            _log.warning("workspace/didChangeWatchedFiles was ignored from here on: %s", result.error)
+        if result.error is not None or not result.value:
+            self._files.popleft()
+        if self._files:
+            asyncio.get_running_loop().call_soon(self._take_files)
+
+    def _take_some_files(self) -> bool:
+        """Tell the session of some changes; return whether there may be more."""
         newest: dict[str, FileChange] = {}
-        for change in Arguments(params).each("changes"):
+        taken = list(islice(self._files[0], _FILES_A_TURN))
+        for change in taken:
             uri = change.text("uri")
             path = uri_to_path(uri)
             deleted = change.integer("type") == _DELETED
@@ -81,6 +108,7 @@ class WorkspaceSync:
             newest.pop(uri, None)
             newest[uri] = FileChange(uri=uri, path=None if path is None else Path(path), deleted=deleted)
         self._session.change_files(tuple(newest.values()))
+        return len(taken) == _FILES_A_TURN
 
     def did_change_folders(self, params: object) -> None:
         event = Arguments(params).inner("event")
