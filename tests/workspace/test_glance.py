@@ -11,6 +11,8 @@ import pytest
 
 from headway.workspace import glance, indexer
 from headway.workspace.database import note_sound
+from headway.workspace.listing import ListingOptions
+from headway.workspace.opened import FolderSpec
 from headway.workspace.planning import Plan, plan
 from headway.workspace.store import Store
 
@@ -25,6 +27,8 @@ def folder(tmp_path: Path) -> Folder:
     made.write(".env", "TOKEN=1\n")
     made.write("pipe.bin", "")
     made.update()
+    # It was compared once more, and nothing was different.
+    assert plan(made.spec, lists(made), (), ()).file_count == 0
     return made
 
 
@@ -89,6 +93,23 @@ def test_what_another_has_written_and_what_is_large_is_left_to_a_worker(folder: 
     assert glance.unchanged(folder.spec, None, (), stamp, thorough=False) is None
     assert seen(folder, most=4) is None
     assert seen(folder, most=5) is not None
+
+
+def test_other_options_are_left_to_a_worker(folder: Folder) -> None:
+    options = ListingOptions(exclude=("lib/",))
+    folder.spec = FolderSpec(root=folder.spec.root, database=folder.spec.database, options=options)
+    assert seen(folder) is None
+    folder.update()
+    assert seen(folder) is None  # something was to be done under them, and may not have been
+    folder.update()
+    now = seen(folder)
+    assert now is not None
+    assert now.total == 2
+
+
+def test_an_environment_that_a_folder_became_is_left_to_a_worker(folder: Folder) -> None:
+    folder.write("lib/pyvenv.cfg", "")
+    assert seen(folder) is None
 
 
 def test_only_a_database_that_was_read_through_is_taken_as_it_is(folder: Folder, tmp_path: Path) -> None:

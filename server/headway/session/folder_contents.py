@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from array import array
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from headway.workspace.indexer import Indexed
 from headway.workspace.planning import Plan
@@ -28,6 +29,7 @@ class FolderContents:
         self.left = 0  # of those, not yet brought up to date
         self.seen_stamp = 0  # of the store's changes: the newest that was taken over
         self._listing_skipped: Mapping[str, int] = {}
+        self.git_lists: asyncio.Future[Any] | None = None  # asked for while the index was opened; to be used once
 
     @property
     def skipped(self) -> dict[str, int]:

@@ -178,7 +178,8 @@ class FolderIndex:
             return
         spec, name = self.spec, self.name
         if spec is None and not self._stopped:
-            source = folder_jobs.opening(self, str(self._context.cache_dir), self.root, name, self.setbacks.avoid)
+            cache_dir, avoid = str(self._context.cache_dir), self.setbacks.avoid
+            source = folder_jobs.opening(self, cache_dir, self.root, name, avoid, self._workspace_folders())
             self._submit(source, f"Open the index of {name}")
         elif spec is None:
             return
@@ -186,8 +187,7 @@ class FolderIndex:
             self._submit(folder_jobs.clearing(self, spec, name), f"Clear the index of {name}")
         elif not self._loaded:
             self._loaded = self._scan_wanted = True
-            source = folder_jobs.loading(self, spec, name, repacked=False)
-            self._submit(source, f"Load the index of {name}")
+            self._submit(folder_jobs.loading(self, spec, name, repacked=False), f"Load the index of {name}")
         elif self._stopped:
             return
         elif self._plan is not None:
@@ -215,9 +215,8 @@ class FolderIndex:
 
     def _submit(self, source: AsyncIterator[Task], title: str, files: int = 0) -> None:
         self._busy = True
-        visible = files >= _VISIBLE_FROM_FILES
-        job = Job(type="index", title=title, tasks=source, priority=Priority.BATCH, visible=visible, window=_WINDOW)
-        handle = self._context.scheduler.submit(replace(job, total=files) if files else job)
+        job = Job(type="index", title=title, tasks=source, priority=Priority.BATCH, window=_WINDOW, total=files or None)
+        handle = self._context.scheduler.submit(replace(job, visible=files >= _VISIBLE_FROM_FILES))
         self._job_id = handle.job_id
         handle.add_done_callback(self._job_ended)
         self._changed()
@@ -249,9 +248,8 @@ class FolderIndex:
         self._scan_wanted = False
         suspects = {*self._suspects, *(path for path in self._changes.take() if path)}
         self._suspects.clear()
-        folders = [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None]
         compared = folder_jobs.Comparison(tuple(suspects), tuple(globs), not self._listed, self.contents.seen_stamp)
-        return folder_jobs.scanning(self, spec, self.name, folders, self._open_paths, compared)
+        return folder_jobs.scanning(self, spec, self.name, self._workspace_folders(), self._open_paths, compared)
 
     def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
         return folder_jobs.working(self, spec, self.name, plan, _BUSY_DELAYS_S, lambda: self.spec is spec)
@@ -391,6 +389,9 @@ class FolderIndex:
     def _changes_due(self) -> None:
         self._stopped = False
         self._next()
+
+    def _workspace_folders(self) -> list[str]:
+        return [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None]
 
     def _document(self, inner: str) -> Document | None:
         return self._context.documents.at_path(path_identity(os.path.join(self.root, inner)))

@@ -6,14 +6,16 @@ that fails, is too slow, or whose process dies has no value; the source decides 
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from headway.scheduler.model import StepKind, Task
 from headway.session.answers import Answers
+from headway.session.folder_contents import FolderContents
 from headway.session.git_lists import git_lists
 from headway.session.index_work import Work, WorkList, work_of
 from headway.workspace import glance, indexer, planning
@@ -39,6 +41,9 @@ class Owner(Protocol):
 
     @property
     def answers(self) -> Answers: ...
+
+    @property
+    def contents(self) -> FolderContents: ...
 
     def placed(self, placed: Placed | None) -> None:
         """The index has a place; None: it could not be opened."""
@@ -106,8 +111,17 @@ class _Tries(Generic[_Value]):
                 return
 
 
-async def opening(owner: Owner, cache_dir: str, root: str, name: str, avoid: str) -> AsyncIterator[Task]:
-    """Find a place for the index; `avoid` says why the usual one is not to be used."""
+async def opening(
+    owner: Owner, cache_dir: str, root: str, name: str, avoid: str, folders: Sequence[str]
+) -> AsyncIterator[Task]:
+    """Find a place for the index, while git lists the folder.
+
+    Args:
+        avoid: Why the usual place is not to be used.
+        folders: All folders of the workspace.
+    """
+    task, owner.contents.git_lists = _listing(owner, root, name, folders)
+    yield task
     tries = _Tries[Placed](
         owner.answers,
         f"open the index of {name}",
@@ -118,6 +132,12 @@ async def opening(owner: Owner, cache_dir: str, root: str, name: str, avoid: str
     async for task in tries.tasks():
         yield task
     owner.placed(tries.value)
+
+
+def _listing(
+    owner: Owner, root: str, name: str, folders: Sequence[str]
+) -> tuple[Task, asyncio.Future[Mapping[str, bytes] | None]]:
+    return owner.answers.asking(f"list {name}", git_lists, root, folders, kind=StepKind.ASYNC)
 
 
 async def loading(owner: Owner, spec: FolderSpec, name: str, *, repacked: bool) -> AsyncIterator[Task]:
@@ -178,8 +198,10 @@ async def scanning(
     how: Comparison,
 ) -> AsyncIterator[Task]:
     """List the folder and compare it with the index."""
-    task, answer = owner.answers.asking(f"list {name}", git_lists, spec.root, folders, kind=StepKind.ASYNC)
-    yield task
+    answer, owner.contents.git_lists = owner.contents.git_lists, None
+    if answer is None:
+        task, answer = _listing(owner, spec.root, name, folders)
+        yield task
     lists = await answer
     compare = functools.partial(planning.plan, suspects=how.suspects, globs=how.globs)
     first = None if how.suspects or how.globs else glance.unchanged

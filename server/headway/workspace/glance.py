@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Collection, Mapping
 from typing import Final
 
 from headway.workspace.database import StoreError, is_sound, note_sound
+from headway.workspace.files import stat_signature
 from headway.workspace.indexer import Loaded
-from headway.workspace.listing import from_git
+from headway.workspace.listing import Foreign, git_paths, listing_of
 from headway.workspace.opened import FolderSpec
 from headway.workspace.placing import Placed, database_path, place
 from headway.workspace.planning import Plan
@@ -74,21 +76,35 @@ def unchanged(
     try:
         with Store(spec.database, readonly=True) as store:
             stamp = store.stamp
-            signatures = {} if stamp > seen_stamp else store.signatures()
+            is_seen = stamp <= seen_stamp and store.options == spec.options.named()
+            signatures = store.signatures() if is_seen else {}
     except StoreError:
         return None
     if not signatures:
         return None
-    listing = from_git(spec.root, lists, spec.options)
-    if len(listing.files) != len(signatures):
-        return None  # At least one is new or gone.
-    held = set(open_paths)
-    for path, signature, *_ in listing.files:
-        stored = signatures.get(path)
-        # Of an open file the editor's text is stored, without a signature.
-        if stored != signature and (stored or path not in held):
-            return None
-    return Plan(total=len(listing.files), stamp=stamp, skipped=listing.skipped)
+    paths = dict.fromkeys(git_paths(lists))
+    held = {path for path in open_paths if not signatures.get(path)}
+    if not all(map(paths.__contains__, signatures)) or not _are_same(spec.root, signatures, held):
+        return None
+    is_foreign = Foreign(spec.root)
+    if any(map(is_foreign, {path.rpartition("/")[0] for path in signatures})):
+        return None
+    # What is there and not stored has to be what is left out.
+    others = listing_of(spec.root, (path for path in paths if path not in signatures), spec.options, is_foreign)
+    return None if others.files else Plan(total=len(signatures), stamp=stamp, skipped=others.skipped)
+
+
+def _are_same(root: str, signatures: Mapping[str, str], held: Collection[str]) -> bool:
+    """Return whether files are what they were; of what an editor holds, its text is what is stored."""
+    base, lstat, regular = os.path.join(root, ""), os.lstat, stat.S_ISREG
+    try:
+        for path, signature in signatures.items():
+            status = lstat(base + path)
+            if stat_signature(status) != signature and not (path in held and regular(status.st_mode)):
+                return False
+    except OSError:
+        return False
+    return True
 
 
 def left(spec: FolderSpec) -> None:

@@ -7,17 +7,19 @@ that each real file is there once and every walk ends.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from headway.workspace.files import ReadOptions, Skipped, is_secret, read_file, stat_signature
-from headway.workspace.index import language_of
+from headway.workspace.index import LANGUAGES, language_of
+from headway.workspace.secret_names import holds_secrets
 
 if TYPE_CHECKING:
     import pathspec
@@ -27,6 +29,8 @@ MAX_FILES = 300_000
 _MAX_FOLDERS = 200_000
 _MAX_DEPTH = 256
 _MAX_RULES_BYTES = 262_144
+_TYPE = 0o170000  # of a mode's bits
+_REGULAR = 0o100000
 
 _SKIPPED_FOLDERS = frozenset(
     {
@@ -67,6 +71,10 @@ class ListingOptions:
 
     read: ReadOptions = field(default_factory=ReadOptions)
     exclude: tuple[str, ...] = ()
+
+    def named(self) -> str:
+        """Return a text that is the same for equal options, and for no others."""
+        return json.dumps((self.read.max_bytes, self.read.allowed_secrets, self.exclude))
 
 
 # ---- git ------------------------------------------------------------------------------------------------------------
@@ -129,33 +137,42 @@ def from_git(root: str, lists: Mapping[str, bytes], options: ListingOptions) -> 
     Args:
         lists: By folder relative to the root ("" for the root itself): what git printed there.
     """
-    paths: dict[str, None] = {}
+    return listing_of(root, dict.fromkeys(git_paths(lists)), options, Foreign(root))
+
+
+def git_paths(lists: Mapping[str, bytes]) -> list[str]:
+    """Return the paths that git's lists name, and some that are none: empty ones, folders, what lies elsewhere."""
+    paths: list[str] = []
     for folder, raw in lists.items():
-        prefix = f"{folder}/" if folder else ""
-        paths.update(
-            dict.fromkeys(
-                prefix + path for path in os.fsdecode(raw).split("\0") if path and path[-1] != "/" and _is_inside(path)
-            )
-        )
-    return _listing(root, _without_environments(root, paths), options, Counter())
+        named = os.fsdecode(raw).split("\0")
+        if folder:
+            named = [f"{folder}/{path}" for path in named if path and path[0] != "/"]
+        elif raw[:1] == b"/" or b"\0/" in raw:
+            named = [path for path in named if path[:1] != "/"]
+        paths += named
+    return paths
 
 
-def _without_environments(root: str, paths: Iterable[str]) -> Iterator[str]:
-    """Leave out what lies in an environment, a package folder or a cache."""
-    verdicts: dict[str, bool] = {"": False}
+class Foreign:
+    """Says of folders whether they are, or lie in, an environment, a package folder, a cache, or somewhere else."""
 
-    def is_foreign(folder: str) -> bool:
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._verdicts: dict[str, bool] = {"": False}
+
+    def __call__(self, folder: str) -> bool:
+        if not _is_inside(folder):
+            return folder != ""
+        verdicts = self._verdicts
         missing = []
         while folder not in verdicts:
             missing.append(folder)
             folder = folder.rpartition("/")[0]
         verdict = verdicts[folder]
         for inner in reversed(missing):
-            verdict = verdict or _is_foreign_folder(root, inner)
+            verdict = verdict or _is_foreign_folder(self._root, inner)
             verdicts[inner] = verdict
         return verdict
-
-    return (path for path in paths if not is_foreign(path.rpartition("/")[0]))
 
 
 def _is_foreign_folder(root: str, folder: str) -> bool:
@@ -170,7 +187,7 @@ def _is_foreign_folder(root: str, folder: str) -> bool:
 def from_walk(root: str, options: ListingOptions) -> Listing:
     """Walk a folder by the rules of its `.gitignore` files and of `.git/info/exclude`."""
     skipped: Counter[str] = Counter()
-    return _listing(root, _walk(root, skipped), options, skipped)
+    return listing_of(root, _walk(root, skipped), options, skipped=skipped)
 
 
 def _walk(root: str, skipped: Counter[str]) -> Iterator[str]:
@@ -241,16 +258,36 @@ def _is_ignored(path: str, rules: Sequence[tuple[str, pathspec.GitIgnoreSpec]]) 
 # ---- both -----------------------------------------------------------------------------------------------------------
 
 
-def _listing(root: str, paths: Iterable[str], options: ListingOptions, skipped: Counter[str]) -> Listing:
+def listing_of(
+    root: str,
+    paths: Iterable[str],
+    options: ListingOptions,
+    is_foreign: Callable[[str], bool] = lambda folder: False,
+    skipped: Counter[str] | None = None,
+) -> Listing:
+    """Return the listing of what lies at some paths; those of one folder had better follow each other.
+
+    Args:
+        skipped: What was passed over already, by reason; it is added to.
+    """
+    skipped = Counter() if skipped is None else skipped
     excluded = glob_rules(options.exclude)
     files: list[ListedFile] = []
     base, read, lstat = os.path.join(root, ""), options.read, os.lstat  # what follows is done for every file there is
+    last, is_out = "", is_foreign("")
     for path in paths:
-        is_wanted = language_of(path) is not None and (excluded is None or not excluded.match_file(path))
-        if is_secret(path, read):
+        folder, _, name = path.rpartition("/")
+        if folder != last:
+            last, is_out = folder, is_foreign(folder)
+        if is_out:
+            continue
+        name = name.lower()
+        if holds_secrets(name) and is_secret(path, read):
             skipped["secret"] += 1
             continue
-        if not is_wanted:
+        if name[name.rfind(".") :] not in LANGUAGES or (name[0] == "." and language_of(path) is None):
+            continue
+        if excluded is not None and excluded.match_file(path):
             continue
         if not (path.isascii() or _is_text(path)):
             skipped["oddName"] += 1
@@ -262,7 +299,7 @@ def _listing(root: str, paths: Iterable[str], options: ListingOptions, skipped: 
             skipped["unreadable"] += not isinstance(error, FileNotFoundError | NotADirectoryError)
             continue
         mode = status.st_mode
-        if not stat.S_ISREG(mode):
+        if mode & _TYPE != _REGULAR:
             skipped["notRegular"] += not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
         elif status.st_size > read.max_bytes:
             skipped["tooLarge"] += 1

@@ -162,6 +162,18 @@ class Store(Database):
             rows = self._db.execute("SELECT path, id, signature, digest, skipped, stamp FROM files")
             return {row[0]: StoredFile._make(row[1:]) for row in rows}
 
+    @property
+    def options(self) -> str:
+        """Under which options the folder was compared with this index; empty where it never was."""
+        with translated(self.path):
+            return self.meta("options") or ""
+
+    def note_options(self, options: str) -> None:
+        """Remember under which options the folder is compared with this index."""
+        if self.options != options:
+            with translated(self.path), self._transaction():
+                self._db.execute("INSERT OR REPLACE INTO meta VALUES ('options', ?)", (options,))
+
     def signatures(self) -> dict[str, str]:
         """Return the signatures of all stored files by path."""
         with translated(self.path):
