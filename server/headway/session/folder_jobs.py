@@ -204,7 +204,7 @@ async def scanning(
         yield task
     lists = await answer
     compare = functools.partial(planning.plan, suspects=how.suspects, globs=how.globs)
-    first = None if how.suspects or how.globs else glance.unchanged
+    first = None if lists is None or how.suspects or how.globs else glance.unchanged
     tries = _Tries[Plan](
         owner.answers,
         f"compare {name}",

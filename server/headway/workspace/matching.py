@@ -20,7 +20,7 @@ HOWS: Final = ("exact", "prefix", "humps", "part", "letters")
 # Fewer names than these are sorted at once, instead of looking for each length in all of them.
 _FEW_WITH_PREFIX: Final = 600
 # Names that are tried against a pattern, and kept of those that hold a part.
-_MOST_TRIED: Final = 3_000
+_MOST_TRIED: Final = 1_500
 _MOST_PARTS: Final = 2_000
 _MOST_EXACT: Final = 50
 _SHORTEST_FUZZY: Final = 3

@@ -63,12 +63,16 @@ def _bits(numbers: Iterable[int], count: int) -> int:
 
 def bit_indices(bits: int) -> Iterator[int]:
     """Yield the positions of the set bits of a number, lowest first."""
-    # A string search finds the next bit at C speed, however far apart the bits lie.
-    text = bin(bits)[:1:-1]
-    at = text.find("1")
-    while at >= 0:
-        yield at
-        at = text.find("1", at + 1)
+    words = array("Q", bits.to_bytes((bits.bit_length() + 63) // 64 * 8, "little"))
+    if sys.byteorder == "big":
+        words.byteswap()
+    base = -1
+    for word in words:
+        while word:
+            lowest = word & -word
+            yield base + lowest.bit_length()
+            word ^= lowest
+        base += 64
 
 
 def sort_keys(names: Iterable[bytes]) -> array[int]:

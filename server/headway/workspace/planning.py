@@ -107,7 +107,7 @@ def plan(
         if _differs(file, known, opened) or (suspected and file.path not in opened and _is_wanted(file.path, suspected))
     ]
     gone = [path for path in known if path not in listed and path not in opened]
-    if not changed and not gone:
+    if lists is not None and not changed and not gone:
         with contextlib.suppress(StoreError):  # It only lets the next start see the same at a glance.
             store.note_options(spec.options.named())
     return Plan(

@@ -239,13 +239,18 @@ class Segment:
 
     def symbol(self, name_index: int, row: int) -> Symbol:
         """Return one symbol in full."""
-        return Symbol(
-            self.name(name_index),
-            self.kind_of[row],
-            self._containers[self.container_of[row]],
-            self.paths[self._file_of[row]],
-            self._places[row * _PLACES : (row + 1) * _PLACES],
-            self._wide.get(row),
+        start, at = self._name_starts[name_index], row * _PLACES
+        # As NamedTuple's own `__new__` does, which takes as long again for its arguments.
+        return tuple.__new__(
+            Symbol,
+            (
+                self._names[start : self._name_starts[name_index + 1] - 1].decode("utf-8", "surrogatepass"),
+                self.kind_of[row],
+                self._containers[self.container_of[row]],
+                self.paths[self._file_of[row]],
+                self._places[at : at + _PLACES],
+                self._wide.get(row),
+            ),
         )
 
     # ---- finding names ----
