@@ -14,9 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / "build" / "compiled"
 # Not among them: descriptions and events (dataclasses gain nothing), and what has async generators.
 MODULES = (
-    "admission", "attempts", "book", "calls", "core", "credit", "endings", "engine", "executors/base", "flow", "graph",
-    "jobs", "limits", "outbox", "overload", "queues", "reasons", "records", "resources", "retry", "standback",
-    "strategies", "sweeps", "timeouts", "yielding",
+    "admission", "attempts", "book", "calls", "core", "courier", "credit", "endings", "engine", "errand",
+    "errands", "executors/base", "flow", "graph", "jobs", "limits", "outbox", "overload", "queues", "reasons",
+    "records", "resources", "retry", "standback", "strategies", "sweeps", "tally", "timeouts", "yielding",
 )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def nothing() -> Depths:
 
 def waiting(metrics: Metrics) -> list[int]:
     """How many tasks metrics take for waiting, by priority."""
-    return [len(level.waits) + len(level.moved) for level in metrics._levels]
+    return [len(level.waits) + len(level.moved) for level in metrics.levels]
 
 
 def folded(*events: Event, now_s: float = 0.0) -> Metrics:

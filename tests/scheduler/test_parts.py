@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.scheduler.config import SchedulerConfig
-from headway.scheduler.core import reserve
+from headway.scheduler.config import SchedulerConfig, reserve
 from headway.scheduler.credit import BatchCredit
 from headway.scheduler.errors import CycleError, QueueFullError, StepError
 from headway.scheduler.executors.base import Gpu, StepContextData, StepRun, Totals, priority_of, role_of

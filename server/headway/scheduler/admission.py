@@ -121,16 +121,20 @@ class Admission:
         if run.grant is None:
             return
         grant, run.grant = run.grant, None
+        self.take_back(grant, run.pool)
+        if grant.pays:
+            self._charge(run, grant, ran_s)
+
+    def take_back(self, grant: Grant, pool: int) -> None:
+        """Take back room and a place."""
         self.quota.release(grant)
-        if run.pool >= 0:
-            self.slots.release(run.pool)
+        if pool >= 0:
+            self.slots.release(pool)
         self._all = self.attention = True
         if grant.best_effort:
             self.standback.background_runs -= 1
         elif grant.critical:
             self.standback.critical_runs -= 1
-        if grant.pays:
-            self._charge(run, grant, ran_s)
 
     def force_release(self, run: Run) -> None:
         """Take back the room, but not the slot, of a run that will not end."""
@@ -162,6 +166,13 @@ class Admission:
         if not config.fair_shares:
             self._fair = [None] * len(self._fair)
         self.changed()
+
+    def keep_nothing(self) -> None:
+        """Note that whom room was kept for has his place; the next look is at all of them."""
+        self._all = True
+        self.keep_at_s = math.inf
+        if self._kept:
+            self._kept = []
 
     # ---- starting ---------------------------------------------------------------------------------------------------
 
@@ -234,7 +245,7 @@ class Admission:
             if lack or (pool >= 0 and not slots.free(pool)):
                 self._keep(entry, None, lack, False, now_s)
                 break
-            self._take(entry, now_s)
+            self.take(entry, now_s)
             starts.append((record, self._give(record, discipline, record.shape, False, now_s), False))
         return starts
 
@@ -279,7 +290,7 @@ class Admission:
             if by_credit:
                 due = False
             if not lack and (discipline.guaranteed or not kept_mask & shape.uses):
-                self._take(entry, now_s)
+                self.take(entry, now_s)
                 starts.append((record, self._give(record, discipline, shape, by_credit, now_s), by_credit))
                 if (following := self._first(line, now_s)) is not None:
                     heapq.heappush(heads, self._ranked(following, now_s, due))
@@ -347,7 +358,8 @@ class Admission:
         rank = risen_rank(discipline, now_s - since_s, self._config.rise_after_s)
         return rank, entry.tag, entry.order, entry
 
-    def _take(self, entry: Entry[TaskRecord], now_s: float) -> None:
+    def take(self, entry: Entry[TaskRecord], now_s: float) -> None:
+        """Let somebody wait no longer, as he has his place."""
         entry.item.entry = None
         self.queue.remove(entry)
         priority = entry.line.key[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
 
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.errors import DuplicateTaskError, ImpossibleRequirementError, InvalidJobError, SchedulerError
@@ -10,6 +10,10 @@ from headway.scheduler.graph import check_requirement, check_task, checked_order
 from headway.scheduler.model import Job, Priority, StepKind, Task, TaskState
 from headway.scheduler.records import ENDED, JobRecord, TaskRecord, pool_of
 from headway.scheduler.resources import Quota, Shape, Shapes, Slots
+
+
+def _none_folded(job_id: str) -> JobRecord | None:
+    return None
 
 
 class JobBook:
@@ -25,6 +29,7 @@ class JobBook:
     def __init__(self, config: SchedulerConfig, id_prefix: str, quota: Quota, slots: Slots) -> None:
         self.active: dict[str, JobRecord] = {}
         self.by_ticket: dict[int, JobRecord] = {}
+        self.find_folded: Callable[[str], JobRecord | None] = _none_folded  # of `Errands`
         self._ended: dict[str, JobRecord] = {}
         self._shared: dict[Hashable, JobRecord] = {}
         self._superseding: dict[Hashable, tuple[JobRecord, int]] = {}
@@ -33,16 +38,20 @@ class JobBook:
         self._quota = quota
         self._slots = slots
         self._shapes = Shapes()
-        self._next_job = 0
-        self._next_task = 0
+        self.jobs_made = 0  # so many numbers were given out
+        self.tasks_made = 0
 
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold."""
         self._config = config
 
+    def in_flight(self, job_id: str) -> JobRecord | None:
+        """Return a job that has not ended."""
+        return self.active.get(job_id) or self.find_folded(job_id)
+
     def find(self, job_id: str) -> JobRecord | None:
         """Return a job in flight, or one that is remembered."""
-        return self.active.get(job_id) or self._ended.get(job_id)
+        return self.in_flight(job_id) or self._ended.get(job_id)
 
     def recent(self, limit: int) -> list[JobRecord]:
         """Return visible jobs, newest first."""
@@ -59,13 +68,13 @@ class JobBook:
             SubmissionError: the description is not in order, or asks for what can never be.
         """
         job_id = job.job_id
-        self._next_job += 1
+        self.jobs_made += 1
         if job_id is None:
-            job_id = f"{self._prefix}{self._next_job}"
-        elif job_id in self.active:
+            job_id = f"{self._prefix}{self.jobs_made}"
+        elif self.in_flight(job_id) is not None:
             raise DuplicateTaskError(job_id, "job")
         record = JobRecord(job, job_id, job.priority, now_s)
-        record.index = self._next_job
+        record.index = self.jobs_made
         tasks = job.tasks
         if type(tasks) is tuple and len(tasks) == 1 and not tasks[0].depends_on:  # the usual case
             task = tasks[0]
@@ -127,9 +136,9 @@ class JobBook:
 
     def add_refused(self, record: JobRecord, task: Task) -> TaskRecord:
         """Make a record of a task that cannot run, so that it can end like any other."""
-        self._next_task += 1
+        self.tasks_made += 1
         made = TaskRecord(
-            task, record, self._next_task, self._next_task, record.priority, Shape(0, 0, 0, 0), runs=False
+            task, record, self.tasks_made, self.tasks_made, record.priority, Shape(0, 0, 0, 0), runs=False
         )
         record.unended += 1
         return made
@@ -147,7 +156,7 @@ class JobBook:
                 raise impossible
             if priority is not Priority.CRITICAL:
                 shape.fits_version = self._quota.version
-        self._next_task = key = self._next_task + 1
+        self.tasks_made = key = self.tasks_made + 1
         # A lazily fed job lists no tasks, so their number cannot tell them apart.
         made = TaskRecord(task, record, key, key if index is None else index, priority, shape)
         if task.steps:

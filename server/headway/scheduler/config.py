@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from headway.scheduler.executors.base import Totals
 from headway.scheduler.model import Priority
 
 
@@ -111,3 +112,27 @@ class SchedulerConfig:
                 raise ValueError(f"a low mark of {low:g} is above its high mark of {high:g}")
         if self.queue_capacity < 1:
             raise ValueError("queue_capacity is at least 1")
+
+
+def limited(config: SchedulerConfig, totals: Totals) -> Totals:
+    """Return what may be used of a machine: what the settings say, else the cores and most of the memory."""
+    return Totals(
+        cpu_cores=totals.cpu_cores if config.cpu_cores is None else config.cpu_cores,
+        memory_mb=totals.memory_mb * config.memory_share if config.memory_mb is None else config.memory_mb,
+        gpus=totals.gpus,
+    )
+
+
+def kept_free(config: SchedulerConfig, totals: Totals) -> tuple[float, float, float]:
+    """Return what `Quota` keeps free: cores and memory for CRITICAL work, cores left by background work."""
+    return *reserve(config, totals), config.spare_cpu_cores
+
+
+def reserve(config: SchedulerConfig, totals: Totals) -> tuple[float, float]:
+    """Return the cores and the memory that are kept free for CRITICAL work."""
+    cores, memory = config.reserved_cpu_cores, config.reserved_memory_mb
+    if cores is None:
+        cores = min(1.0, max(0.25, totals.cpu_cores / 4), totals.cpu_cores / 2)
+    if memory is None:
+        memory = min(256.0, totals.memory_mb / 10)
+    return cores, memory

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Attempts
 from headway.scheduler.book import JobBook
-from headway.scheduler.config import OnBattery, SchedulerConfig
+from headway.scheduler.config import OnBattery, SchedulerConfig, kept_free, limited
+from headway.scheduler.errand import Errand
+from headway.scheduler.errands import Errands
 from headway.scheduler.executors.base import MachineReport, Pressure, StepResult, Totals
 from headway.scheduler.flow import Flow
 from headway.scheduler.jobs import Jobs
@@ -56,6 +58,7 @@ from headway.scheduler.strategies import DEFAULT, Strategy
 from headway.scheduler.timeouts import Timers
 
 _HIGH: Final = Priority.HIGH
+_NOTHING_TO_DO: Final[list[Command]] = []
 
 
 class SchedulerCore:
@@ -83,7 +86,7 @@ class SchedulerCore:
         self.config = config
         self._machine = totals  # as the machine says, whatever the settings do
         totals = limited(config, totals)
-        self.quota = Quota(totals, *_kept_free(config, totals))
+        self.quota = Quota(totals, *kept_free(config, totals))
         self.slots = Slots(tuple(slots))
         self.admission = Admission(config, strategy, self.quota, self.slots)
         self.book = JobBook(config, id_prefix, self.quota, self.slots)
@@ -95,7 +98,11 @@ class SchedulerCore:
         attempts = Attempts(config, draw)
         self.flow = Flow(config, self.admission, attempts, self.timers, self._outbox, self.jobs)
         self.jobs.flow = self.flow
-        self._totals, self._kept_free = totals, _kept_free(config, totals)
+        self.errands = Errands(config, self.book, self.flow, self.admission, self.quota, id_prefix)
+        self.flow.errands = self.errands
+        self.flow.overload.unfold = self.errands.unfold
+        self.book.find_folded = self.errands.find
+        self._totals, self._kept_free = totals, kept_free(config, totals)
         self._now_s = -math.inf
         self._claim_at_s = math.inf
 
@@ -144,6 +151,45 @@ class SchedulerCore:
         self.jobs.submit_one(job, ticket, attempt, now_s)
         return self._answer(now_s)
 
+    def run_errand(
+        self, call: Callable[..., Any], args: tuple[Any, ...], name: str | None, priority: Priority, now_s: float
+    ) -> Errand | None:
+        """Take a coroutine's call without any wishes; `follow` has to be asked next. None: it has to be submitted."""
+        if now_s < self._now_s:
+            now_s = self._now_s
+        else:
+            self._now_s = now_s
+        return None if self._sweeps.works else self.errands.submit(call, args, name, priority, now_s)
+
+    def errand_ended(self, errand: Errand, value: Any, ran_s: float, now_s: float) -> Errand | None:
+        """Take the end of a folded errand that did well; `follow` has to be asked next. Returns who starts instead."""
+        if now_s < self._now_s:
+            now_s = self._now_s
+        else:
+            self._now_s = now_s
+        return self.errands.end(errand, value, ran_s, now_s)
+
+    def follow(self) -> list[Command]:
+        """Return what else is to be done after an input about an errand: for most of them, nothing."""
+        admission, now_s = self.admission, self._now_s
+        if (
+            admission.attention
+            or now_s >= admission.keep_at_s
+            or admission.waiting[_HIGH]
+            or self.flow.overload.sheds
+            or self._claim_at_s != math.inf
+            or admission.standback.waits
+            or admission.standback.pressed is not None
+        ):
+            self._outbox.commands = []
+            return self._answer(now_s)
+        return _NOTHING_TO_DO
+
+    @property
+    def idle(self) -> bool:
+        """Whether no job is in flight."""
+        return not self.book.active and not self.errands.in_flight
+
     def _answer(self, now_s: float) -> list[Command]:
         """Start what may start after an input; return all that is to be done."""
         if self._sweeps.works:  # be called again at once, when the loop has turned
@@ -178,6 +224,8 @@ class SchedulerCore:
             case MachineSampled():
                 self._sampled(event.report, now_s)
             case Closing():
+                self.errands.open = False
+                self.errands.unfold_all()
                 self.jobs.close(event.reason, now_s)
             case StepEnded() | Submitted():
                 raise AssertionError("taken by `handle`")
@@ -199,7 +247,7 @@ class SchedulerCore:
         """Take somebody's word about jobs and levels."""
         match event:
             case JobCancelled():
-                record = self.book.active.get(event.job_id)
+                record = self.book.in_flight(event.job_id)
                 if record is not None:
                     self.jobs.cancel(record, Failure(kind=ErrorKind.CANCELLED, message=event.reason), now_s)
             case PrioritySet():
@@ -210,7 +258,7 @@ class SchedulerCore:
                 self._pause_levels(event.priorities, False, now_s)
                 self._resume_failed(event.priorities, now_s)
             case JobPaused():
-                record = self.book.active.get(event.job_id)
+                record = self.book.in_flight(event.job_id)
                 if record is not None:
                     self.jobs.pause(record, now_s)
             case JobResumed():
@@ -236,15 +284,18 @@ class SchedulerCore:
         """Return when `TimePassed` has to be said; None: time alone changes nothing."""
         if self._sweeps.works:
             return self._now_s
-        at_s = min(self.timers.next_at_s() or math.inf, self._claim_at_s)
+        at_s = min(self.timers.next_at_s() or math.inf, self._claim_at_s, self.errands.due_at_s)
         return None if at_s == math.inf else at_s
 
-    def observe(self, observed: bool) -> None:
-        """Say whether anybody watches; events are made only then."""
+    def observe(self, observed: bool, *, errands: bool = False) -> None:
+        """Say whether anybody watches; events are made only then. `errands`: they need not be told step by step."""
         self._outbox.observed = observed
+        self.errands.open = (errands or not observed) and not self.jobs.closed
 
     def _time_passed(self, stood_still_s: float, now_s: float) -> None:
+        self.errands.time_passed(now_s)
         if stood_still_s:
+            self.errands.unfold_running()
             for run in tuple(self.flow.runs.values()):
                 self.flow.limits.excuse(run, stood_still_s, now_s)
         while (owner := self.timers.pop_due(now_s)) is not None:
@@ -307,6 +358,7 @@ class SchedulerCore:
         self.admission.reconfigure(config)
         self.book.reconfigure(config)
         self.jobs.reconfigure(config)
+        self.errands.reconfigure(config)
         self.flow.reconfigure(config)
         self._press(self.pressure)
         self._resize(now_s)
@@ -321,15 +373,16 @@ class SchedulerCore:
     def _resize(self, now_s: float) -> None:
         """Take over what there is, by the machine's word and the settings'; what no longer fits at all, ends."""
         totals = limited(self.config, self._machine)
-        kept_free = _kept_free(self.config, totals)
-        if totals != self._totals or kept_free != self._kept_free:
-            self._totals, self._kept_free = totals, kept_free
-            self.quota.resize(totals, *kept_free)
+        free = kept_free(self.config, totals)
+        if totals != self._totals or free != self._kept_free:
+            self._totals, self._kept_free = totals, free
+            self.quota.resize(totals, *free)
             self.admission.changed()
             self._end_impossible(now_s)
 
     def _end_impossible(self, now_s: float) -> None:
         """Fail what asks for more than there is since the machine lost something: nothing waits for what cannot be."""
+        self.errands.resized()
         for job in tuple(self.book.active.values()):
             for task in tuple(job.listed()):
                 if task.state in ENDED or task.run is not None:
@@ -345,27 +398,3 @@ class SchedulerCore:
     def _tell_pause(self, before: str | None, now_s: float) -> None:
         if self._outbox.observed and self.pause_reason != before:
             self._outbox.publish(PausedChanged(at_s=now_s, priorities=self.paused, reason=self.pause_reason))
-
-
-def limited(config: SchedulerConfig, totals: Totals) -> Totals:
-    """Return what may be used of a machine: what the settings say, else the cores and most of the memory."""
-    return Totals(
-        cpu_cores=totals.cpu_cores if config.cpu_cores is None else config.cpu_cores,
-        memory_mb=totals.memory_mb * config.memory_share if config.memory_mb is None else config.memory_mb,
-        gpus=totals.gpus,
-    )
-
-
-def _kept_free(config: SchedulerConfig, totals: Totals) -> tuple[float, float, float]:
-    """Return what `Quota` keeps free: cores and memory for CRITICAL work, cores left by background work."""
-    return *reserve(config, totals), config.spare_cpu_cores
-
-
-def reserve(config: SchedulerConfig, totals: Totals) -> tuple[float, float]:
-    """Return the cores and the memory that are kept free for CRITICAL work."""
-    cores, memory = config.reserved_cpu_cores, config.reserved_memory_mb
-    if cores is None:
-        cores = min(1.0, max(0.25, totals.cpu_cores / 4), totals.cpu_cores / 2)
-    if memory is None:
-        memory = min(256.0, totals.memory_mb / 10)
-    return cores, memory

@@ -11,16 +11,19 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar, assert_never
 
 from headway.scheduler.core import SchedulerCore
+from headway.scheduler.courier import Courier, Tallying
+from headway.scheduler.errand import Errand
 from headway.scheduler.executors.base import Executors, MachineReport, Running, StepResult, StepRun
 from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.executors.loop import clock_of
-from headway.scheduler.foreign import end_source, name_of
+from headway.scheduler.feeders import Feeders
+from headway.scheduler.foreign import name_of
 from headway.scheduler.handle import JobHandle
-from headway.scheduler.model import Event, Failure, Job, JobOutcome, Task
+from headway.scheduler.model import Event, Failure, Job, JobOutcome
 from headway.scheduler.stimuli import (
     AbandonRun,
     CallFallback,
@@ -36,7 +39,6 @@ from headway.scheduler.stimuli import (
     Resolve,
     StopFeeding,
     Submitted,
-    TasksFed,
     TimePassed,
 )
 
@@ -87,13 +89,14 @@ class Engine:
         self._executors = executors
         self._clock = time.monotonic
         self.running: dict[int, Running] = {}
-        self._sources: dict[str, AsyncIterator[Task]] = {}
-        self._feeders: dict[str, asyncio.Task[None]] = {}
+        self._feeders = Feeders(self.handle, self._start_task)
         self._subscribers: list[Subscriber] = []
         self._folds: Mapping[type[Event], Subscriber] = {}
         self._later: deque[Command] = deque()
         self._applying = False
         self._timers = core.timers
+        self.errands = core.errands
+        self.courier = Courier(self, core, executors)
         self._timer: asyncio.TimerHandle | None = None
         self._armed_at_s = math.inf
         self._due_at_s = math.inf
@@ -112,6 +115,9 @@ class Engine:
     def call_later(self, delay_s: float, call: Callable[[], None]) -> asyncio.TimerHandle:
         return self._loop.call_later(delay_s, call)
 
+    def _start_task(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        return self._loop.create_task(coroutine, name=name)
+
     def new_future(self) -> asyncio.Future[None]:
         return self._loop.create_future()
 
@@ -125,17 +131,15 @@ class Engine:
         """
         commands = self._core.handle(event, self._clock())
         if commands:
-            self._apply(commands)
-        if self._timers.soonest_s < self._armed_at_s:
-            self._set_timer()
+            self.apply(commands)
+        self.look_at_time()
 
     def step_ended(self, run_id: int, result: StepResult) -> None:
         """Tell the core that a run has ended, as `handle` does."""
         commands = self._core.step_ended(run_id, result, self._clock())
         if commands:
-            self._apply(commands)
-        if self._timers.soonest_s < self._armed_at_s:
-            self._set_timer()
+            self.apply(commands)
+        self.look_at_time()
 
     def sampled(self, report: MachineReport) -> None:
         """Tell the core how the machine is; comes about once a second, and is a sign of life."""
@@ -150,20 +154,18 @@ class Engine:
         """
         commands = self._core.handle(event, self._clock())
         for waiter, record in zip(waiters, self._core.jobs.submitted, strict=True):
-            waiter.record = record
+            waiter.of = record
         if commands:
-            self._apply(commands)
-        if self._timers.soonest_s < self._armed_at_s:
-            self._set_timer()
+            self.apply(commands)
+        self.look_at_time()
 
     def submit_one(self, job: Job, ticket: int, attempt: int, waiter: JobHandle) -> None:
         """Hand one job in, as `submit` does several; raises the same."""
         commands = self._core.submit_one(job, ticket, attempt, self._clock())
-        waiter.record = self._core.jobs.submitted[0]
+        waiter.of = self._core.jobs.submitted[0]
         if commands:
-            self._apply(commands)
-        if self._timers.soonest_s < self._armed_at_s:
-            self._set_timer()
+            self.apply(commands)
+        self.look_at_time()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with each event from now on; return what ends that."""
@@ -172,14 +174,18 @@ class Engine:
 
         def unsubscribe() -> None:
             self._subscribers = [found for found in self._subscribers if found is not subscriber]
-            self._core.observe(bool(self._subscribers or self._folds))
+            self._core.observe(bool(self._subscribers or self._folds), errands=not self._subscribers)
 
         return unsubscribe
 
-    def measure(self, folds: Mapping[type[Event], Subscriber]) -> None:
-        """Call what stands by the kind of an event with it from now on, before any subscriber; once only."""
+    def measure(self, folds: Mapping[type[Event], Subscriber], tally: Tallying) -> None:
+        """Call what stands by the kind of an event with it from now on, before any subscriber; once only.
+
+        `tally` is told of errands, which have no events unless somebody subscribes.
+        """
         self._folds = folds
-        self._core.observe(True)
+        self.courier.tally = tally
+        self._core.observe(True, errands=not self._subscribers)
 
     def emit(self, event: Event) -> None:
         """Tell whoever measures, and all subscribers, of an event."""
@@ -196,15 +202,11 @@ class Engine:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        feeders = tuple(self._feeders.values())
-        for feeder in feeders:
-            feeder.cancel()
-        if feeders:
-            await asyncio.wait(feeders, timeout=1.0)
+        await self._feeders.close()
 
     # ---- out --------------------------------------------------------------------------------------------------------
 
-    def _apply(self, commands: list[Command]) -> None:
+    def apply(self, commands: list[Command]) -> None:
         """Do what the core asked for, in order, also where one command leads to the next input."""
         if self._applying:
             self._later.extend(commands)
@@ -216,6 +218,8 @@ class Engine:
                     self._begin(command)
                 elif isinstance(command, Resolve):
                     self._resolve(command)
+                elif isinstance(command, Errand):
+                    self.courier.begin(command)
                 elif not isinstance(command, Event):
                     self._do(command)
                 elif self._subscribers:
@@ -235,6 +239,8 @@ class Engine:
         match command:
             case StepRun():
                 self._begin(command)
+            case Errand():
+                self.courier.begin(command)
             case Resolve():
                 self._resolve(command)
             case Event():
@@ -250,12 +256,9 @@ class Engine:
             case AbandonRun():
                 _log.warning("%s ignores its cancellation; it is left running and counts as stuck", command.name)
             case Feed():
-                self._sources[command.job_id] = command.source
-                self._feeders[command.job_id] = self._loop.create_task(
-                    self._feed(command.job_id, command.count), name=f"feed {command.job_id}"
-                )
+                self._feeders.feed(command)
             case StopFeeding():
-                self._stop_feeding(command.job_id)
+                self._feeders.stop(command.job_id)
             case CallFallback():
                 self._call_fallback(command)
             case _:
@@ -272,18 +275,17 @@ class Engine:
             self.step_ended(run_id, StepResult(error=failure_of(error), started_at_s=now_s))
 
     def _resolve(self, command: Resolve) -> None:
-        if self._sources:
-            self._sources.pop(command.outcome.job_id, None)
+        self._feeders.forget(command.outcome.job_id)
         for ticket in command.tickets:
             waiter = self.waiters.pop(ticket, None)
             if waiter is not None:
                 waiter.resolve(command.outcome)
-        if self._drained is not None and not self._core.book.active and not self._drained.done():
+        if self._drained is not None and self._core.idle and not self._drained.done():
             self._drained.set_result(None)
 
     async def drained(self, grace_s: float) -> None:
         """Wait until no job is in flight, at most `grace_s`."""
-        if self._core.book.active:
+        if not self._core.idle:
             self._drained = self._loop.create_future()
             await asyncio.wait((self._drained,), timeout=grace_s)
 
@@ -317,54 +319,12 @@ class Engine:
             failure = failure_of(error)
         self.handle(FallbackGiven(command.task_key, value, failure))
 
-    # ---- sources ----------------------------------------------------------------------------------------------------
-
-    async def _feed(self, job_id: str, count: int) -> None:
-        """Take up to `count` tasks from a job's source. What comes at once is handed on together."""
-        source = self._sources[job_id]
-        got: list[Task] = []
-
-        def hand_on() -> None:
-            if got and job_id in self._sources:
-                tasks = tuple(got)
-                got.clear()
-                self.handle(TasksFed(job_id, tasks, exhausted=False, more=True))
-
-        exhausted = False
-        failure: Failure | None = None
-        try:
-            for _ in range(count):
-                task = await anext(source)
-                if not got:
-                    # Runs when the source next waits for something, and so does not hold back what is there.
-                    self._loop.call_soon(hand_on)
-                got.append(task)
-        except StopAsyncIteration:
-            exhausted = True
-        # The source is user code; its failure ends the job, not the engine.
-        except Exception as error:
-            failure = failure_of(error)
-        if self._feeders.get(job_id) is asyncio.current_task():
-            del self._feeders[job_id]
-        tasks = tuple(got)
-        got.clear()
-        if job_id not in self._sources:
-            return
-        if exhausted or failure is not None:
-            del self._sources[job_id]
-        self.handle(TasksFed(job_id, tasks, exhausted, failure))
-
-    def _stop_feeding(self, job_id: str) -> None:
-        source = self._sources.pop(job_id, None)
-        feeder = self._feeders.pop(job_id, None)
-        close = getattr(source, "aclose", None)
-        if feeder is None and close is None:
-            return
-        closing = self._loop.create_task(end_source(feeder, close), name=f"end the source of {job_id}")
-        self._feeders[f"{job_id} closing"] = closing
-        closing.add_done_callback(lambda _: self._feeders.pop(f"{job_id} closing", None))
-
     # ---- time -------------------------------------------------------------------------------------------------------
+
+    def look_at_time(self) -> None:
+        """Set the timer anew where the core has an earlier appointment."""
+        if self._timers.soonest_s < self._armed_at_s:
+            self._set_timer()
 
     def _set_timer(self) -> None:
         """Let the loop wake the core at its next appointment; one that is voided later fires for nothing, once."""

@@ -5,12 +5,13 @@ How it ends is `endings`'s, what its limits do is `limits`'s, and what it means 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Attempts
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.endings import Endings, Listener
+from headway.scheduler.errand import Errand
 from headway.scheduler.executors.base import StepResult
 from headway.scheduler.limits import Limits, late, partial_of
 from headway.scheduler.model import ErrorKind, Failure, JobState, OnStepFailure, Priority, StepState, TaskState
@@ -21,7 +22,10 @@ from headway.scheduler.resources import Grant
 from headway.scheduler.retry import ON_REQUEST, RETRYABLE
 from headway.scheduler.stimuli import PreemptRun
 from headway.scheduler.timeouts import Timers
-from headway.scheduler.yielding import must_yield
+from headway.scheduler.yielding import must_yield, spend_quantum
+
+if TYPE_CHECKING:
+    from headway.scheduler.errands import Errands
 
 _PENDING: Final = TaskState.PENDING
 _READY: Final = TaskState.READY
@@ -34,7 +38,12 @@ _JOB_PAUSED: Final = JobState.PAUSED
 
 
 class Flow:
-    """Moves tasks. Every task that is given to `add` ends exactly once, by `Endings.end`."""
+    """Moves tasks. Every task that is given to `add` ends exactly once, by `Endings.end`.
+
+    `errands` is set by who makes both: each needs the other.
+    """
+
+    errands: Errands
 
     def __init__(
         self,
@@ -125,7 +134,9 @@ class Flow:
             if not starts:
                 break
             for record, grant, by_credit in starts:
-                if record.doom is None:
+                if isinstance(record, Errand) and record.folded and self.errands.starts(record, grant, now_s):
+                    self._outbox.commands.append(record)
+                elif record.doom is None:
                     self._start(record, grant, by_credit, now_s)
                 else:  # one that started before it failed at once, and ended the others of its job
                     self._hand_back(record, grant, by_credit, now_s)
@@ -196,15 +207,26 @@ class Flow:
         return True
 
     def _begin(self, record: TaskRecord, grant: Grant, by_credit: bool, now_s: float) -> None:
-        self._next_run_id = run_id = self._next_run_id + 1
-        run = Run(run_id, record, grant, now_s)
+        run = Run(self.new_run_id(), record, grant, now_s)
         if by_credit:
             run.by_credit = True
-        record.run = self.runs[run_id] = run
+        self.take_over(run)
         if grant.best_effort:
-            self._background[run_id] = run
-        self.limits.arm(run)
+            self._background[run.run_id] = run
         self._outbox.commands.append(run)
+
+    def new_run_id(self) -> int:
+        self._next_run_id += 1
+        return self._next_run_id
+
+    def take_over(self, run: Run) -> None:
+        """Watch over a run from now on."""
+        run.record.run = self.runs[run.run_id] = run
+        self.limits.arm(run)
+
+    def wake_by(self, at_s: float) -> None:
+        """See to it that time is looked at by then."""
+        self._timers.soonest_s = min(self._timers.soonest_s, at_s)
 
     def run_ended(self, run_id: int, result: StepResult, now_s: float) -> None:
         """Take an executor's word that a run has ended."""
@@ -291,7 +313,7 @@ class Flow:
 
     def _go_on(self, record: TaskRecord, run: Run, ran_s: float, now_s: float) -> None:
         """At a step boundary: keep the place, or give it up to somebody more urgent and wait for it again."""
-        spent = self._spend_quantum(record, now_s)
+        spent = spend_quantum(self._admission, self._config, self._outbox, record, now_s)
         if run.grant is not None and record.pool == run.pool and self._keeps_place(record, run, spent, now_s):
             self._admission.recharge(run, ran_s)
             self._begin(record, run.grant, run.by_credit, now_s)
@@ -305,20 +327,6 @@ class Flow:
         if record.job.state is _JOB_PAUSED or (record.task.deadline_at_s is not None and now_s >= record.pays_until_s):
             return False
         return not must_yield(self._admission, record, run, spent, preempt=self._config.preempt)
-
-    def _spend_quantum(self, record: TaskRecord, now_s: float) -> bool:
-        """Sink a task that keeps using its quantum up; return whether it just did."""
-        level = record.level
-        if not self._admission.disciplines[level].ages or record.quantum_s < self._config.quanta_s[level]:
-            return False
-        record.quantum_s = 0.0
-        record.quanta += 1
-        if record.quanta >= self._config.sink_after_quanta and level < Priority.BATCH:
-            record.quanta = 0
-            record.level = level + 1
-            if self._outbox.observed:
-                self._outbox.task_moved(record, Priority(level), Priority(level + 1), "quantum", now_s)
-        return True
 
     # ---- from outside -----------------------------------------------------------------------------------------------
 
@@ -350,6 +358,7 @@ class Flow:
 
     def preempt(self, priorities: tuple[Priority, ...]) -> None:
         """Ask what runs at these priorities to end its step early."""
+        self.errands.unfold_running()
         for run in self.runs.values():
             if run.record.priority in priorities:
                 self._preempt(run)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from headway.scheduler.errand import Errand
 from headway.scheduler.errors import OverloadedError, TaskFailedError
 from headway.scheduler.model import ErrorKind, Event, Failure, JobOutcome, JobView
 from headway.scheduler.records import JobRecord
@@ -22,20 +23,29 @@ class JobHandle:
     Cancelling whoever awaits does not cancel the job; `cancel` does, unless others share the job.
     """
 
-    __slots__ = ("_callbacks", "_engine", "_futures", "_outcome", "_ticket", "record")
+    __slots__ = ("_callbacks", "_engine", "_futures", "_outcome", "_ticket", "of")
 
-    record: JobRecord  # set by the engine: which job this is a handle of
+    of: JobRecord | Errand  # set by the engine: which job this is a handle of
 
-    def __init__(self, engine: Engine, ticket: int) -> None:
+    def __init__(self, engine: Engine, ticket: int, errand: Errand | None = None) -> None:
         self._engine = engine
         self._ticket = ticket
-        self._outcome: JobOutcome | None = None
+        if errand is not None:
+            self.of = errand
+        self._outcome: JobOutcome | Errand | None = None  # an errand says how it ended when it is asked
         self._futures: list[asyncio.Future[None]] | None = None
         self._callbacks: list[Callable[[JobOutcome], None]] | None = None
 
     @property
+    def record(self) -> JobRecord:
+        """The core's record of the job, made for this where it is an errand."""
+        if isinstance(self.of, Errand):
+            self.of = self._engine.errands.unfold(self.of)
+        return self.of
+
+    @property
     def job_id(self) -> str:
-        return self.record.job_id
+        return self._engine.errands.id_of(self.of.number) if isinstance(self.of, Errand) else self.of.job_id
 
     def done(self) -> bool:
         return self._outcome is not None
@@ -48,13 +58,15 @@ class JobHandle:
         """Give the job up. Shared work goes on for the others; the last one's cancel ends it. False: it had ended."""
         if self._outcome is not None:
             return False
+        if isinstance(self.of, Errand):
+            self._engine.errands.unfold(self.of)
         self._engine.handle(Withdrawn(self._ticket, reason))
         return True
 
     def add_done_callback(self, callback: Callable[[JobOutcome], None]) -> None:
         """Call back on the loop when the job has ended; soon, where it already has."""
         if self._outcome is not None:
-            self._engine.call_soon(callback, self._outcome)
+            self._engine.call_soon(callback, self._told())
         elif self._callbacks is None:
             self._callbacks = [callback]
         else:
@@ -87,8 +99,7 @@ class JobHandle:
             else:
                 self._futures.append(future)
             yield from future
-        assert self._outcome is not None
-        return self._outcome
+        return self._told()
 
     async def value(self) -> Any:
         """Return the value of the job's only task.
@@ -111,7 +122,7 @@ class JobHandle:
 
     # ---- from the engine --------------------------------------------------------------------------------------------
 
-    def resolve(self, outcome: JobOutcome) -> None:
+    def resolve(self, outcome: JobOutcome | Errand) -> None:
         """Take the end of the job, as it is for this caller."""
         self._outcome = outcome
         if self._futures is not None:
@@ -122,7 +133,14 @@ class JobHandle:
         if self._callbacks is not None:
             callbacks, self._callbacks = self._callbacks, None
             for callback in callbacks:
-                self._engine.call_soon(callback, outcome)
+                self._engine.call_soon(callback, self._told())
+
+    def _told(self) -> JobOutcome:
+        outcome = self._outcome
+        assert outcome is not None
+        if isinstance(outcome, Errand):
+            outcome = self._outcome = self._engine.errands.outcome(outcome)
+        return outcome
 
 
 def _error(name: str, failure: Failure) -> TaskFailedError:

@@ -49,13 +49,13 @@ class Jobs:
         self._quota = quota
         self._outbox = outbox
         self.sweeps = Sweeps()
-        self._closed = False
+        self.closed = False
         self._ended: deque[TaskRecord] = deque()
         self._ending = False
 
     def close(self, reason: str, now_s: float) -> None:
         """End all jobs and accept no more."""
-        self._closed = True
+        self.closed = True
         self.sweeps.finish(now_s)
         for record in tuple(self.book.active.values()):
             self.cancel(record, Failure(kind=ErrorKind.CANCELLED, message=reason), now_s)
@@ -72,7 +72,7 @@ class Jobs:
         Raises:
             SubmissionError: one was refused; nothing has changed.
         """
-        if self._closed:
+        if self.closed:
             raise SchedulerClosedError
         book = self.book
         jobs, tickets = event.jobs, event.tickets
@@ -114,7 +114,7 @@ class Jobs:
 
     def submit_one(self, job: Job, ticket: int, attempt: int, now_s: float) -> None:
         """Enter one job that joins no other; raises as `submit`."""
-        if self._closed:
+        if self.closed:
             raise SchedulerClosedError
         record = self.book.make(job, now_s)
         record.attempt = attempt
@@ -171,7 +171,7 @@ class Jobs:
 
     def fed(self, event: TasksFed, now_s: float) -> None:
         """Take more tasks of a lazily fed job, or the end of its source."""
-        record = self.book.active.get(event.job_id)
+        record = self.book.in_flight(event.job_id)
         if record is None:
             return
         if record.exhausted:  # it was cancelled or stopped meanwhile
@@ -196,7 +196,7 @@ class Jobs:
 
     def expect(self, job_id: str, total: float) -> None:
         """Note how much a lazily fed job will be in all."""
-        record = self.book.active.get(job_id)
+        record = self.book.in_flight(job_id)
         if record is not None and not record.exhausted:
             record.foretold = True
             record.total_weight = total
@@ -353,7 +353,7 @@ class Jobs:
 
     def set_priority(self, job_id: str, priority: Priority, now_s: float) -> None:
         """Move a job to another priority by somebody's word."""
-        record = self.book.active.get(job_id)
+        record = self.book.in_flight(job_id)
         if record is None:
             return
         if record.waiters is not None:
@@ -385,7 +385,7 @@ class Jobs:
 
     def resume(self, job_id: str, now_s: float) -> None:
         """Let a paused job run on from where it was."""
-        record = self.book.active.get(job_id)
+        record = self.book.in_flight(job_id)
         if record is None or record.state is not JobState.PAUSED:
             return
         self._set_state(record, JobState.PENDING if record.started_at_s is None else JobState.RUNNING, now_s)

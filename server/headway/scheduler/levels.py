@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from headway.scheduler.model import Priority, TaskQueued
 from headway.scheduler.sketch import Sampler, WindowedSketch
@@ -41,8 +43,21 @@ class Level:
     response: WindowedSketch = field(default_factory=WindowedSketch)
 
 
+class Others(Protocol):
+    """Tasks that are alive and known to nobody by events."""
+
+    @property
+    def in_flight(self) -> Sized: ...
+    def oldest_s(self, priority: Priority, now_s: float) -> float:
+        """Return since when the oldest waits; `now_s` where none does."""
+
+
 def nothing_due(at_s: float) -> None:
     """Nobody samples."""
+
+
+def nothing_left() -> None:
+    """All is counted at once."""
 
 
 def longest_s(level: Level, now_s: float) -> float:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from headway.scheduler.alerts import Alert
-from headway.scheduler.levels import Level, Past, longest_s, nothing_due
+from headway.scheduler.levels import Level, Others, Past, longest_s, nothing_due, nothing_left
 from headway.scheduler.measures import SLA_S, Depths, Indicators, LevelMetrics, MetricsSnapshot, Usage
 from headway.scheduler.model import (
     ErrorKind,
@@ -43,7 +43,7 @@ from headway.scheduler.sketch import Sketch
 from headway.scheduler.windows import CountWindow
 
 # What `CountWindow` counts: for each kind one count by priority.
-_SUBMITTED, _COMPLETED, _FAILED, _TIMED_OUT, _ATTEMPTS = (kind * len(Priority) for kind in range(5))
+SUBMITTED, COMPLETED, FAILED, TIMED_OUT, ATTEMPTS = (kind * len(Priority) for kind in range(5))
 _KINDS = 5 * len(Priority)
 _TASK_COMPLETED: Final = TaskState.COMPLETED
 _TASK_FAILED: Final = TaskState.FAILED
@@ -70,10 +70,10 @@ class Metrics:
         self._clock = clock
         self.depths = depths
         self._sla_s = [sla_s.get(priority) for priority in Priority]
-        self._levels = [Level() for _ in Priority]
+        self.levels = [Level() for _ in Priority]
         self._live: dict[str, TaskQueued] = {}  # tasks that have become ready and not ended, as last queued
         self._past: dict[str, Past] = {}
-        self._recent = CountWindow(_KINDS)
+        self.recent = CountWindow(_KINDS)
         self._usage = Usage()
         self._backlog = [0.0, 0.0]  # cores in use, cores admitted: summed over samples while something waited
         self._retried = [0, 0]  # tasks that were tried again and completed, failed
@@ -90,6 +90,9 @@ class Metrics:
         # For whoever samples: `due` is called with the instant of what comes first from `due_s` on.
         self.due_s = math.inf
         self.due: Callable[[float], None] = nothing_due
+        # For whoever counts tasks without events: `catch_up` is called before anything is told, `others` live so.
+        self.catch_up: Callable[[], None] = nothing_left
+        self.others: Others | None = None
         self.folds: dict[type[Event], Callable[..., None]] = {  # what `observe` does, for whoever dispatches itself
             TaskQueued: self._task_queued,
             TaskStarted: self._task_started,
@@ -124,7 +127,7 @@ class Metrics:
     @property
     def alive(self) -> int:
         """How many tasks have become ready and not ended."""
-        return len(self._live)
+        return len(self._live) + (0 if self.others is None else len(self.others.in_flight))
 
     @property
     def usage(self) -> Usage:
@@ -133,10 +136,11 @@ class Metrics:
 
     def snapshot(self) -> MetricsSnapshot:
         """Return all numbers as they stand."""
+        self.catch_up()
         now_s = self._clock()
         depths = self.depths()
-        recent = self._recent.totals(now_s)
-        span_s = self._recent.span_s(now_s)
+        recent = self.recent.totals(now_s)
+        span_s = self.recent.span_s(now_s)
         return MetricsSnapshot(
             at_s=now_s,
             levels={priority: self._level(priority, now_s, depths, recent, span_s) for priority in Priority},
@@ -158,9 +162,10 @@ class Metrics:
 
     def indicators(self) -> Indicators:
         """Return the key indicators of the whole life."""
+        self.catch_up()
         used, admitted = self._backlog
-        attempts = sum(level.attempts for level in self._levels)
-        timed_out = sum(level.hard_timeouts for level in self._levels)
+        attempts = sum(level.attempts for level in self.levels)
+        timed_out = sum(level.hard_timeouts for level in self.levels)
         completed, failed = self._retried
         return Indicators(
             allocated=used / admitted if admitted else None,
@@ -170,37 +175,42 @@ class Metrics:
 
     def longest_wait_s(self, priority: Priority, now_s: float) -> float:
         """Return how long the oldest queued task of a level has waited."""
-        return longest_s(self._levels[priority], now_s)
+        longest = longest_s(self.levels[priority], now_s)
+        return longest if self.others is None else max(longest, now_s - self.others.oldest_s(priority, now_s))
 
     def recent_waiting(self, priority: Priority, now_s: float) -> Sketch:
         """Return the waiting times of the last minute."""
-        return self._levels[priority].waiting.window(now_s)
+        self.catch_up()
+        return self.levels[priority].waiting.window(now_s)
 
     def recent_response(self, priority: Priority, now_s: float) -> Sketch:
         """Return the response times of the last minute."""
-        return self._levels[priority].response.window(now_s)
+        self.catch_up()
+        return self.levels[priority].response.window(now_s)
 
     def recent_failures(self, now_s: float) -> list[tuple[int, int]]:
         """Return by priority how many tasks failed, of how many that completed or failed, in the last minute."""
-        totals = self._recent.totals(now_s)
-        return [(totals[_FAILED + p], totals[_FAILED + p] + totals[_COMPLETED + p]) for p in Priority]
+        self.catch_up()
+        totals = self.recent.totals(now_s)
+        return [(totals[FAILED + p], totals[FAILED + p] + totals[COMPLETED + p]) for p in Priority]
 
     def recent_timeouts(self, now_s: float) -> list[tuple[int, int]]:
         """Return by priority how many attempts hit a hard limit, of how many that were started, in the last minute."""
-        totals = self._recent.totals(now_s)
-        return [(totals[_TIMED_OUT + p], totals[_ATTEMPTS + p]) for p in Priority]
+        self.catch_up()
+        totals = self.recent.totals(now_s)
+        return [(totals[TIMED_OUT + p], totals[ATTEMPTS + p]) for p in Priority]
 
     # ---- folds: one for each kind of event. They run for every task, so they are written flat.
 
     def _task_queued(self, event: TaskQueued) -> None:
         task_id, priority = event.task_id, event.priority
-        live, level = self._live, self._levels[priority]
+        live, level = self._live, self.levels[priority]
         if task_id in live:
             self._queued_again(live[task_id])
         else:
             level.submitted += 1
-            recent = self._recent
-            (recent.newest if event.at_s < recent.until_s else recent.at(event.at_s))[_SUBMITTED + priority] += 1
+            recent = self.recent
+            (recent.newest if event.at_s < recent.until_s else recent.at(event.at_s))[SUBMITTED + priority] += 1
         live[task_id] = level.waits[task_id] = event
         if event.at_s >= self.due_s:
             self.due(event.at_s)
@@ -214,13 +224,13 @@ class Metrics:
         queued = self._live.get(event.task_id)
         if queued is None:
             return  # it became ready before anybody watched
-        if self._levels[queued.priority].waits.pop(event.task_id, None) is None:
+        if self.levels[queued.priority].waits.pop(event.task_id, None) is None:
             self._no_longer_waits(queued)
         past = self._past.get(event.task_id)
         asked = queued.priority if past is None else past.asked
-        self._levels[asked].attempts += 1
-        recent = self._recent
-        (recent.newest if event.at_s < recent.until_s else recent.at(event.at_s))[_ATTEMPTS + asked] += 1
+        self.levels[asked].attempts += 1
+        recent = self.recent
+        (recent.newest if event.at_s < recent.until_s else recent.at(event.at_s))[ATTEMPTS + asked] += 1
 
     def _task_ended(self, event: TaskEnded) -> None:
         at_s, outcome, task_id = event.at_s, event.outcome, event.task_id
@@ -229,17 +239,17 @@ class Metrics:
         state = outcome.state
         queued = self._live.pop(task_id, None)
         if queued is None:  # It was never ready: what it depends on failed, or its job was cancelled before.
-            self._count_end(self._levels[event.priority], state)
+            self._count_end(self.levels[event.priority], state)
             return
         asked, arrived_s, retried = queued.priority, queued.at_s, False
-        level = self._levels[asked]
+        level = self.levels[asked]
         if task_id in level.waits:  # it ended in the queue, perhaps answered by a fallback
             del level.waits[task_id]
         if task_id in self._past:
             self._no_longer_waits(queued)
             past = self._past.pop(task_id)
             asked, arrived_s, retried = past.asked, past.arrived_s, past.retried
-            level = self._levels[asked]
+            level = self.levels[asked]
         if outcome.error is not None and outcome.error.kind is ErrorKind.OVERLOADED:
             level.shed += 1
         completed = state is _TASK_COMPLETED
@@ -249,15 +259,21 @@ class Metrics:
             self._count_end(level, state)
             if state is not _TASK_FAILED:
                 return
-        recent = self._recent
-        (recent.newest if at_s < recent.until_s else recent.at(at_s))[
-            (_COMPLETED if completed else _FAILED) + asked
-        ] += 1
-        response_s = at_s - arrived_s
+        recent = self.recent
+        (recent.newest if at_s < recent.until_s else recent.at(at_s))[(COMPLETED if completed else FAILED) + asked] += 1
+        self.ended(asked, completed, at_s, outcome.waited_s, outcome.ran_s, at_s - arrived_s)
+        if retried:
+            self._retried[0 if completed else 1] += 1
+
+    def ended(
+        self, asked: Priority, completed: bool, at_s: float, waited_s: float, ran_s: float, response_s: float
+    ) -> None:
+        """Judge the times of a task that completed or failed; `asked` is the priority of its promise."""
+        level = self.levels[asked]
         weight = level.sampler.weigh(at_s)
         if weight:
-            level.waiting.add(outcome.waited_s, at_s, weight)
-            level.running.add(outcome.ran_s, at_s, weight)
+            level.waiting.add(waited_s, at_s, weight)
+            level.running.add(ran_s, at_s, weight)
             level.response.add(response_s, at_s, weight)
         limit_s = self._sla_s[asked]
         if limit_s is not None:
@@ -265,8 +281,13 @@ class Metrics:
                 level.sla_kept += 1
             else:
                 level.sla_broken += 1
-        if retried:
-            self._retried[0 if completed else 1] += 1
+
+    def adopt(self, queued: TaskQueued, *, waits: bool) -> None:
+        """Hear by events from now on what becomes of a task whose coming was counted without one."""
+        self._live[queued.task_id] = queued
+        if waits:
+            self.levels[queued.priority].moved[queued.task_id] = queued
+            self._past[queued.task_id] = Past(queued.at_s, queued.priority)  # as of all that are not in order
 
     @staticmethod
     def _count_end(level: Level, state: TaskState) -> None:
@@ -284,23 +305,23 @@ class Metrics:
             self.due(event.at_s)
         queued = self._live.get(event.task_id)
         if queued is None:
-            self._levels[event.priority].retries += 1
+            self.levels[event.priority].retries += 1
             return
         past = self._past.get(event.task_id)
         if past is None:
             past = self._past[event.task_id] = Past(queued.at_s, queued.priority)
         past.retried = True
-        self._levels[past.asked].retries += 1
+        self.levels[past.asked].retries += 1
         self._no_longer_waits(queued)
 
     def _task_timed_out(self, event: TaskTimedOut) -> None:
         past, queued = self._past.get(event.task_id), self._live.get(event.task_id)
         asked = past.asked if past is not None else event.priority if queued is None else queued.priority
         if event.hard:
-            self._levels[asked].hard_timeouts += 1
-            self._recent.at(event.at_s)[_TIMED_OUT + asked] += 1
+            self.levels[asked].hard_timeouts += 1
+            self.recent.at(event.at_s)[TIMED_OUT + asked] += 1
         else:
-            self._levels[asked].soft_timeouts += 1
+            self.levels[asked].soft_timeouts += 1
 
     def _task_moved(self, event: TaskMoved) -> None:
         task_id = event.task_id
@@ -315,11 +336,11 @@ class Metrics:
         waits = self._no_longer_waits(queued)
         moved = self._live[task_id] = dataclasses.replace(queued, priority=event.priority)
         if waits:
-            self._levels[event.priority].moved[task_id] = moved
+            self.levels[event.priority].moved[task_id] = moved
 
     def _no_longer_waits(self, queued: TaskQueued) -> bool:
         """Take a task off those that wait, if it does; return whether it did."""
-        level = self._levels[queued.priority]
+        level = self.levels[queued.priority]
         return level.waits.pop(queued.task_id, None) is not None or level.moved.pop(queued.task_id, None) is not None
 
     def _job_changed(self, event: JobChanged) -> None:
@@ -341,11 +362,11 @@ class Metrics:
     def _level(
         self, priority: Priority, now_s: float, depths: Depths, recent: list[int], span_s: float
     ) -> LevelMetrics:
-        level = self._levels[priority]
+        level = self.levels[priority]
         return LevelMetrics(
             queued=depths[0][priority],
             running=depths[1][priority],
-            longest_wait_s=longest_s(level, now_s),
+            longest_wait_s=self.longest_wait_s(priority, now_s),
             submitted=level.submitted,
             completed=level.completed,
             failed=level.failed,
@@ -358,8 +379,8 @@ class Metrics:
             sla_s=self._sla_s[priority],
             sla_kept=level.sla_kept,
             sla_broken=level.sla_broken,
-            submission_rate=recent[_SUBMITTED + priority] / span_s,
-            completion_rate=recent[_COMPLETED + priority] / span_s,
+            submission_rate=recent[SUBMITTED + priority] / span_s,
+            completion_rate=recent[COMPLETED + priority] / span_s,
             waiting=level.waiting.lifetime().summary(),
             running_time=level.running.lifetime().summary(),
             response=level.response.lifetime().summary(),

@@ -14,6 +14,7 @@ from headway.scheduler.handle import JobHandle
 from headway.scheduler.measures import Usage
 from headway.scheduler.model import Job
 from headway.scheduler.remembered import FinishedJob, UnfinishedJob
+from headway.scheduler.tally import Tally
 from headway.scheduler.views import job_view
 from headway.scheduler.watch import Watch
 
@@ -76,7 +77,7 @@ class Observing:
                 usage=self._usage,
                 emit=self._engine.emit,
             )
-            self._engine.measure(self._watch.folds)
+            self._engine.measure(self._watch.folds, Tally(self._watch.metrics, self._watch.trace, self._core.errands))
         return self._watch
 
     def check(self, jobs: Sequence[Job]) -> None:

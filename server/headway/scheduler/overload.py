@@ -10,11 +10,13 @@ Source: B. Maurer, "Fail at Scale", ACM Queue 13(8), 2015 (a standing queue is t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from headway.scheduler.admission import Admission
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.endings import Endings
+from headway.scheduler.errand import Errand
 from headway.scheduler.model import ErrorKind, Failure, OnTimeout, Priority
 from headway.scheduler.records import TaskRecord
 
@@ -24,10 +26,14 @@ _DEVIATIONS: Final = 2.0
 _RECOVERED: Final = 0.5  # of the promised time: whoever is first has waited less
 
 
+def _folds_nothing(errand: Errand) -> None:
+    raise AssertionError("an errand without those who keep it")
+
+
 class Overload:
     """Watches how long HIGH work waits, and gives up what is late while that lasts."""
 
-    __slots__ = ("_admission", "_config", "_deviation_s", "_endings", "_late_since_s", "_mean_s", "sheds")
+    __slots__ = ("_admission", "_config", "_deviation_s", "_endings", "_late_since_s", "_mean_s", "sheds", "unfold")
 
     def __init__(self, config: SchedulerConfig, admission: Admission, endings: Endings) -> None:
         self._config = config
@@ -37,6 +43,7 @@ class Overload:
         self._deviation_s = 0.0
         self._late_since_s: float | None = None  # whoever came first has been late ever since
         self.sheds = False
+        self.unfold: Callable[[Errand], object] = _folds_nothing  # of `Errands`
 
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold."""
@@ -73,6 +80,8 @@ class Overload:
             while (head := line.head()) is not None and now_s - head.since_s > longest_s:
                 if head.item.in_attempt:
                     break  # what was begun is not thrown away
+                if isinstance(head.item, Errand):
+                    self.unfold(head.item)
                 self._shed(head.item, now_s)
 
     def _shed(self, record: TaskRecord, now_s: float) -> None:

@@ -196,6 +196,15 @@ class LevelQueue(Generic[T]):
         """Return the lines in which somebody waits, in no order."""
         return list(self._lines.values())
 
+    def only_line(self) -> Line[T] | None:
+        """Return the line in which all who wait do; None: nobody does, or there are more lines."""
+        lines = self._lines
+        if len(lines) != 1:
+            return None
+        for line in lines.values():
+            return line
+        return None
+
     def waiting(self, level: int) -> int:
         return self._waiting[level]
 

@@ -63,7 +63,7 @@ class Recorder:
             self._ended(event)
 
     def _queued(self, event: TaskQueued) -> None:
-        job = self._core.book.active.get(event.job_id)
+        job = self._core.book.in_flight(event.job_id)
         if job is None:
             return  # it has ended within the same instant
         record = job.names[event.name] if job.names is not None else job.tasks[0]

@@ -231,6 +231,15 @@ class Quota:
             lack |= self._lacking_gpu(shape)
         return lack
 
+    @property
+    def holds_together(self) -> bool:
+        """Whether no more is held than background work may have: what it gives back, the next of it can have."""
+        return (
+            self._free_for_background >= 0
+            and self.used_memory <= self._total_memory
+            and self._ordinary_memory <= self._room_memory
+        )
+
     def acquire(self, shape: Shape, critical: bool, background: bool = False) -> Grant:
         """Take what `shape` asks for; call it only when nothing is `lacking`."""
         cores = shape.cores

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from headway.scheduler.alerts import Alerts
 from headway.scheduler.calls import job_of_call
@@ -59,6 +59,8 @@ from headway.scheduler.watchdog import Watchdog
 if TYPE_CHECKING:
     from headway.scheduler.durable import Factory
     from headway.scheduler.history import History
+
+_COROUTINE: Final = TaskKind.COROUTINE
 
 
 class Scheduler:
@@ -225,21 +227,15 @@ class Scheduler:
         Raises:
             SubmissionError: as `submit`.
         """
-        job = job_of_call(
-            call,
-            args,
-            name,
-            priority,
-            kind,
-            requirement,
-            timeout,
-            retry,
-            deadline_at_s,
-            affinity,
-            supersede_key,
-            share_key,
-            visible,
-        )
+        plain = requirement is None and kind is _COROUTINE and timeout is NO_LIMITS and retry is RETRY_BY_PRIORITY
+        keyless = supersede_key is None and share_key is None and deadline_at_s is None and affinity is None
+        if plain and keyless and not visible and self._loop is not None and not self._closed:
+            handle = self._engine.courier.run(call, args, name, priority)
+            if handle is not None:
+                return handle
+        limits = (timeout, retry, deadline_at_s)
+        keys = (affinity, supersede_key, share_key)
+        job = job_of_call(call, args, name, priority, kind, requirement, *limits, *keys, visible)
         return self._submit_one(job, 1)
 
     def retry(self, job_id: str) -> JobHandle:
@@ -299,7 +295,7 @@ class Scheduler:
 
     def cancel(self, job_id: str, reason: str = "cancelled") -> bool:
         """End a job for all who wait for it. False: it has ended, is being ended, or is unknown."""
-        record = self._core.book.active.get(job_id)
+        record = self._core.book.in_flight(job_id)
         if record is None or record.cancel_reason is not None:
             return False
         self._engine.handle(JobCancelled(job_id, reason))
@@ -307,7 +303,7 @@ class Scheduler:
 
     def set_priority(self, job_id: str, priority: Priority) -> bool:
         """Move what is queued of a job; it keeps its place by age. What runs goes on. False: ended or unknown."""
-        if job_id not in self._core.book.active:
+        if self._core.book.in_flight(job_id) is None:
             return False
         self._engine.handle(PrioritySet(job_id, priority))
         return True
@@ -334,7 +330,7 @@ class Scheduler:
 
     def pause_job(self, job_id: str) -> bool:
         """Start nothing more of a job, from the next step boundary on. False: it has ended, is paused, or unknown."""
-        record = self._core.book.active.get(job_id)
+        record = self._core.book.in_flight(job_id)
         if record is None or record.state is JobState.PAUSED or record.cancel_reason is not None:
             return False
         self._engine.handle(JobPaused(job_id))
@@ -342,7 +338,7 @@ class Scheduler:
 
     def resume_job(self, job_id: str) -> bool:
         """Let a paused job run on. False: it is not paused."""
-        record = self._core.book.active.get(job_id)
+        record = self._core.book.in_flight(job_id)
         if record is None or record.state is not JobState.PAUSED:
             return False
         self._engine.handle(JobResumed(job_id))

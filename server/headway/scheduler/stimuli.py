@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from headway.scheduler.config import SchedulerConfig
+from headway.scheduler.errand import Errand
 from headway.scheduler.eventclass import message
 from headway.scheduler.executors.base import MachineReport, StepResult, StepRun
 from headway.scheduler.model import Event, Failure, Job, JobOutcome, Priority, Task
@@ -220,5 +221,7 @@ class CallFallback:
     call: Callable[[], Any]
 
 
-# An event is its own command: to tell whoever watches.
-Command: TypeAlias = StepRun | CancelRun | PreemptRun | AbandonRun | Resolve | Feed | StopFeeding | CallFallback | Event
+# An event is its own command: to tell whoever watches. An errand is one, too: to begin it.
+Command: TypeAlias = (
+    StepRun | Errand | CancelRun | PreemptRun | AbandonRun | Resolve | Feed | StopFeeding | CallFallback | Event
+)

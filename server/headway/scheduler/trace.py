@@ -14,9 +14,10 @@ import heapq
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from headway.scheduler.model import LoopStalled, Priority, StepEnded, WorkerChanged
+from headway.scheduler.levels import nothing_left
+from headway.scheduler.model import LoopStalled, Priority, StepEnded, StepState, WorkerChanged
 
 MOST_STEPS = 5_000
 MOST_DEPTHS = 2_000
@@ -24,6 +25,9 @@ DEPTH_INTERVAL_S = 0.05  # how far samples of the depths should be apart
 _STALLS = "event loop stalled"
 _LEVELS = tuple(priority.name for priority in Priority)
 _AT_ONCE = 100  # events that are made in less than a millisecond
+
+# What is kept of an errand: the number of its job, its name, its priority, when it ended, and how long it ran.
+Short: TypeAlias = tuple[int, str, Priority, float, float]
 
 
 class Trace:
@@ -35,10 +39,13 @@ class Trace:
         """`clock` gives the instants of the events."""
         self._clock = clock
         self._origin_s = clock()
-        self._steps: deque[StepEnded] = deque(maxlen=most_steps)
+        self._steps: deque[StepEnded | Short] = deque(maxlen=most_steps)
+        self.catch_up: Callable[[], None] = nothing_left  # is called before anything is told
+        self.id_of: Callable[[int], str] = str  # the id of an errand's job by its number
         self._depths: deque[tuple[float, tuple[int, ...], tuple[int, ...]]] = deque(maxlen=most_depths)
         self._incidents: deque[LoopStalled | WorkerChanged] = deque(maxlen=1000)
         self.step = self._steps.append  # takes a `StepEnded`
+        self.errands = self._steps.extend  # takes errands that ended well
         self.incident = self._incidents.append  # takes a stall of the loop or a change of a worker
 
     def depths(self, at_s: float, queued: Sequence[int], running: Sequence[int]) -> None:
@@ -64,11 +71,20 @@ class Trace:
                 await asyncio.sleep(0)
         return events
 
+    def _step_of(self, short: Short) -> StepEnded:
+        number, name, priority, at_s, ran_s = short
+        job_id = self.id_of(number)
+        ended = StepState.COMPLETED
+        task_id = f"{job_id}.0"
+        return StepEnded(at_s, job_id, task_id, name, name, priority, ended, at_s - ran_s, ran_s, "loop", None, None)
+
     def _events(self, since_s: float) -> Iterator[dict[str, Any]]:
         pid = os.getpid()
         oldest_s = self._clock() - since_s
+        self.catch_up()
         rows = _Rows(self._origin_s)
-        recent = [step for step in self._steps if step.started_at_s + step.ran_s >= oldest_s]
+        steps = (step if isinstance(step, StepEnded) else self._step_of(step) for step in tuple(self._steps))
+        recent = [step for step in steps if step.started_at_s + step.ran_s >= oldest_s]
         recent.sort(key=lambda step: step.started_at_s)  # as `place` asks
         incidents = [incident for incident in self._incidents if incident.at_s >= oldest_s]
         depths = list(self._depths)

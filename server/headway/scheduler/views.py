@@ -114,6 +114,7 @@ def _step_views(record: TaskRecord, now_s: float, most: int) -> tuple[StepView, 
 def snapshot(core: SchedulerCore, workers: Sequence[WorkerView], now_s: float) -> Snapshot:
     """Return the scheduler as it stands. The cost goes with what runs, not with what waits."""
     flow = core.flow
+    core.errands.unfold_running()
     runs = flow.runs.values()
     alive = [run for run in runs if not run.stuck]
     urgent = heapq.nsmallest(MOST_RUNNING, alive, key=lambda run: (run.record.priority, run.run_id))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from headway.scheduler.admission import Admission
+from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.model import Priority
+from headway.scheduler.outbox import Outbox
 from headway.scheduler.queues import Line
 from headway.scheduler.records import Run, TaskRecord
 
@@ -47,3 +49,20 @@ def _would_help(admission: Admission, line: Line[TaskRecord], record: TaskRecord
         return own_pool == pool
     lack = admission.quota.lacking(entry.item.shape, discipline.guaranteed, discipline.ages)
     return lack == 0 or lack & record.shape.uses == lack
+
+
+def spend_quantum(
+    admission: Admission, config: SchedulerConfig, outbox: Outbox, record: TaskRecord, now_s: float
+) -> bool:
+    """Sink a task that keeps using its quantum up, at a step boundary; return whether it just did."""
+    level = record.level
+    if not admission.disciplines[level].ages or record.quantum_s < config.quanta_s[level]:
+        return False
+    record.quantum_s = 0.0
+    record.quanta += 1
+    if record.quanta >= config.sink_after_quanta and level < Priority.BATCH:
+        record.quanta = 0
+        record.level = level + 1
+        if outbox.observed:
+            outbox.task_moved(record, Priority(level), Priority(level + 1), "quantum", now_s)
+    return True

@@ -11,8 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headway.scheduler.config import SchedulerConfig
-from headway.scheduler.core import reserve
+from headway.scheduler.config import SchedulerConfig, reserve
 from headway.scheduler.executors.base import Totals
 from headway.scheduler.model import ErrorKind, Priority, StepKind, Task
 from headway.scheduler.simulator.work import Fate, Request, Shape, request, task

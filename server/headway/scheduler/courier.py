@@ -1,0 +1,121 @@
+"""Carries errands between the public face, the core and the loop's lanes: the short way through the shell.
+
+What `Engine` does with inputs and commands is done here with plain calls, as several come with each of very many tasks.
+Which calls may go this way, and what becomes of them, is the core's matter (see `errands`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headway.scheduler.core import SchedulerCore
+from headway.scheduler.errand import Errand
+from headway.scheduler.executors.base import Executors, StepContextData, StepResult
+from headway.scheduler.executors.loop import LoopExecutor
+from headway.scheduler.handle import JobHandle
+from headway.scheduler.model import Priority
+from headway.scheduler.stimuli import HeartbeatSeen, PartialReported
+
+if TYPE_CHECKING:
+    from headway.scheduler.engine import Engine
+
+
+class Tallying(Protocol):
+    """Who counts errands: told of each as it comes, starts and has done well, and of those that go the long way."""
+
+    def queued(self, errand: Errand, now_s: float) -> None: ...
+    def started(self, errand: Errand) -> None: ...
+    def ended(self, errand: Errand, now_s: float) -> None: ...
+    def unfolded(self, errand: Errand) -> None: ...
+
+
+class Courier:
+    """Where errands come in, are begun, and end.
+
+    Args:
+        engine: Does what is out of the ordinary.
+        core: Decides.
+        executors: Errands run on the loop, if that is the one of this package.
+    """
+
+    __slots__ = ("_core", "_engine", "_loop", "tally")
+
+    def __init__(self, engine: Engine, core: SchedulerCore, executors: Executors) -> None:
+        self._engine = engine
+        self._core = core
+        self._loop = executors.loop if isinstance(executors.loop, LoopExecutor) else None
+        self.tally: Tallying | None = None
+        core.errands.unfolded = self._unfolded
+
+    def run(
+        self, call: Callable[..., Any], args: tuple[Any, ...], name: str | None, priority: Priority
+    ) -> JobHandle | None:
+        """Submit a coroutine's call without wishes. None: it has to go the long way, where it may be refused."""
+        if self._loop is None:
+            return None
+        engine = self._engine
+        now_s = engine.now_s()
+        errand = self._core.run_errand(call, args, name, priority, now_s)
+        if errand is None:
+            return None
+        handle = errand.waiter = JobHandle(engine, errand.ticket, errand)
+        if self.tally is not None:
+            self.tally.queued(errand, now_s)
+        if errand.run_id:
+            self.begin(errand)
+        commands = self._core.follow()
+        if commands:
+            engine.apply(commands)
+        engine.look_at_time()
+        return handle
+
+    def begin(self, errand: Errand) -> None:
+        """Hand one over that has its place."""
+        assert self._loop is not None
+        if self.tally is not None:
+            self.tally.started(errand)
+        self._engine.running[errand.run_id] = self._loop.begin_call(errand, self)
+
+    # ---- from the lanes ---------------------------------------------------------------------------------------------
+
+    def succeeded(self, errand: Errand, value: Any, began_at_s: float, now_s: float) -> None:
+        """Take what a call has returned."""
+        if not (errand.folded and self._core.errands.open):  # somebody is to be told by events
+            self.ended(errand, StepResult(value, None, False, began_at_s, now_s - began_at_s, None, "loop"))
+            return
+        engine = self._engine
+        del engine.running[errand.run_id]
+        following = self._core.errand_ended(errand, value, now_s - began_at_s, now_s)
+        if self.tally is not None:
+            self.tally.ended(errand, now_s)
+        errand.waiter.resolve(errand)
+        if following is not None:
+            self.begin(following)
+        commands = self._core.follow()
+        if commands:
+            engine.apply(commands)
+        engine.look_at_time()
+
+    def ended(self, errand: Errand, result: StepResult) -> None:
+        """Take an end that is out of the ordinary."""
+        self._core.errands.unfold(errand)
+        if self._engine.running.pop(errand.run_id, None) is not None:
+            self._engine.step_ended(errand.run_id, result)
+
+    def heartbeat(self, errand: Errand) -> None:
+        self._engine.handle(HeartbeatSeen(errand.run_id))
+
+    def partial(self, errand: Errand, value: Any) -> None:
+        self._core.errands.unfold(errand)
+        self._engine.handle(PartialReported(errand.run_id, value))
+
+    def context_data(self, errand: Errand) -> StepContextData:
+        return self._core.errands.context_data(errand)
+
+    # ---- from the core ----------------------------------------------------------------------------------------------
+
+    def _unfolded(self, errand: Errand) -> None:
+        self._engine.waiters[errand.ticket] = errand.waiter
+        if self.tally is not None:
+            self.tally.unfolded(errand)
