@@ -37,6 +37,7 @@ from headway.scheduler.model import (
     StepState,
     Task,
     TaskEnded,
+    TaskKind,
     TaskState,
     TaskTimedOut,
     TimeoutPolicy,
@@ -1127,3 +1128,19 @@ def test_work_that_asks_for_the_whole_machine_gets_what_is_not_reserved(kind: Pr
     assert "urgent" in world.order or kind is Priority.CRITICAL, "it always has room"
     world.settle()
     world.check_empty()
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        (TaskKind.CPU_BOUND, StepKind.PROCESS),
+        (TaskKind.IO_BOUND, StepKind.THREAD),
+        (TaskKind.MIXED, StepKind.PROCESS),
+        (TaskKind.COROUTINE, StepKind.ASYNC),
+    ],
+)
+def test_where_a_bare_call_runs(kind: TaskKind, where: StepKind) -> None:
+    """What computes, if only in part, runs in a process: in a thread it would hold up the loop."""
+    world = World()
+    world.run("a", kind=kind)
+    assert world.begun[0].run.kind is where

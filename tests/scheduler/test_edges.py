@@ -302,3 +302,22 @@ def test_a_step_is_not_gone_on_with_when_the_rest_cannot_be_paid_for() -> None:
     assert outcome.error.message.startswith("1 was not started")
     assert len(world.begun) == 1
     world.check_empty()
+
+
+def test_on_a_busy_machine_low_work_goes_before_batch_work() -> None:
+    """Both live on the same share then; neither is kept waiting for ever by the other."""
+    world = World()
+    world.press(cpu=1.0, foreign_cpu=0.95)
+    for n in range(3):
+        world.run(f"batch{n}", Work(lasts_s=0.04), priority=Priority.BATCH, requirement=BIG)
+    for n in range(3):
+        world.run(f"low{n}", Work(lasts_s=0.04), priority=Priority.LOW, requirement=BIG)
+    world.pass_s(30)
+    assert world.order == ["low0", "low1", "low2", "batch0", "batch1", "batch2"]
+    world.run("batch", priority=Priority.BATCH, requirement=BIG)
+    for n in range(100):
+        world.run(f"more{n}", Work(lasts_s=0.04), priority=Priority.LOW, requirement=BIG)
+    world.pass_s(9.9)
+    assert "batch" not in world.order
+    world.pass_s(2)
+    assert "batch" in world.order

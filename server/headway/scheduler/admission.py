@@ -23,8 +23,12 @@ _CRITICAL: Final = Priority.CRITICAL
 _HIGH: Final = Priority.HIGH
 _LOW: Final = Priority.LOW
 _BATCH: Final = Priority.BATCH
-# Between CRITICAL and HIGH: where BATCH stands when its share is due.
+# Between CRITICAL and HIGH: where background work stands when its share is due. Where a busy machine leaves LOW work
+# nothing else, it goes before BATCH work, as ever, unless that had nothing for as long as its share is owed in.
 _DUE_RANK: Final = 0.5
+_DUE_LATER_RANK: Final = 0.75
+_BEFORE_HIGH: Final = 1.0
+_OWED_WITHIN_S: Final = 10.0
 _LEAST_COST: Final = 0.01
 _DOOMED_AT_ONCE: Final = 200
 
@@ -263,7 +267,7 @@ class Admission:
         kept_mask = 0
         while heads:
             rank, tag, order, entry = heapq.heappop(heads)
-            by_credit = rank == _DUE_RANK
+            by_credit = _BEFORE_HIGH > rank >= _DUE_RANK
             if by_credit and not due:  # another BATCH line took the claim
                 heapq.heappush(heads, self._ranked(entry, now_s, due))
                 continue
@@ -350,13 +354,19 @@ class Admission:
     def _ranked(self, entry: Entry[TaskRecord], now_s: float, due: bool) -> tuple[float, float, int, Entry[TaskRecord]]:
         line = entry.line
         if due and (line.key[0] is _BATCH or (self.standback.pressed == "cpu" and line.key[0] is _LOW)):
-            return _DUE_RANK, entry.tag, entry.order, entry
+            return self._due_rank(entry, now_s), entry.tag, entry.order, entry
         discipline, since_s = self.disciplines[line.level], entry.since_s
         # A job that is being served does not age: its tasks wait behind each other, which makes none of them urgent.
         if discipline.shared and self._config.rise_by_job and entry.item.job.served_at_s > since_s:
             since_s = entry.item.job.served_at_s
         rank = risen_rank(discipline, now_s - since_s, self._config.rise_after_s)
         return rank, entry.tag, entry.order, entry
+
+    def _due_rank(self, entry: Entry[TaskRecord], now_s: float) -> float:
+        if entry.line.key[0] is _LOW or self.standback.pressed != "cpu" or not self.waiting[_LOW]:
+            return _DUE_RANK
+        had_nothing_s = now_s - max(entry.since_s, entry.item.job.served_at_s)
+        return _DUE_RANK if had_nothing_s >= _OWED_WITHIN_S else _DUE_LATER_RANK
 
     def take(self, entry: Entry[TaskRecord], now_s: float) -> None:
         """Let somebody wait no longer, as he has his place."""
