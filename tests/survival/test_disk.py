@@ -62,6 +62,28 @@ def test_what_cannot_be_kept_is_kept_elsewhere_and_said(
     run(scenario())
 
 
+def test_an_index_on_a_disk_that_was_made_read_only_since_is_left_for_a_temporary_one(tmp_path: Path) -> None:
+    root = project(tmp_path, 3)
+    cache, temporary = tmp_path / "cache", tmp_path / "temporary"
+    temporary.mkdir()
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await begin(wire, root, cache=cache)
+            await indexed(wire)
+            assert await wire.exit() == 0
+        read_only = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+        within = ["unshare", "-rm", "sh", "-c", read_only, "sh", str(cache)]
+        async with server(tmp_path, within=within, env={"TMPDIR": str(temporary)}) as wire:
+            await begin(wire, root, cache=cache)
+            found = await indexed(wire)
+            assert (found["state"], found["index"]["files"]) == ("degraded", 4)
+            assert "temporary folder" in found["message"]
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
 def test_an_index_that_was_left_in_a_temporary_folder_is_swept_by_the_next_start(tmp_path: Path) -> None:
     root = project(tmp_path, 3)
     blocked, temporary = tmp_path / "cache", tmp_path / "temporary"

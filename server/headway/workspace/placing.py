@@ -120,6 +120,8 @@ def _prepare(path: str, root: str) -> str | None:
         _set_aside(path)
         Store.create(path, real).close()
         return error.reason
+    except OSError as error:  # such as a disk that was made read-only since
+        raise StoreUnusableError(path, error.strerror or str(error)) from error
     return None
 
 

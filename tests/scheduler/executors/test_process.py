@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import psutil
 import pytest
 
 from headway.scheduler.errors import StepError
@@ -312,6 +313,19 @@ async def test_what_was_asked_for_may_be_used() -> None:
 async def test_a_worker_that_stays_large_is_replaced_after_its_step() -> None:
     async with processes(size=1, memory=MemoryLimits(recycle_mb=100.0)) as bench:
         pid = await bench.value(steps.hold, 200)
+        await bench.left(pid)
+        assert await bench.value(steps.pid) != pid
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits another process's memory as Linux can")
+async def test_a_worker_that_has_no_memory_left_is_replaced_after_its_step() -> None:
+    async with processes(size=1) as bench:
+        pid = await bench.value(steps.pid)
+        worker = psutil.Process(pid)
+        worker.rlimit(psutil.RLIMIT_AS, (worker.memory_info().vms + (4 << 20),) * 2)
+        result = await bench.run(steps.allocate_at_once, 64)
+        assert result.error is not None
+        assert result.error.kind is ErrorKind.OUT_OF_MEMORY
         await bench.left(pid)
         assert await bench.value(steps.pid) != pid
 

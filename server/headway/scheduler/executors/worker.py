@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 1 << 16
 _SPARE_BYTES = 1 << 18
+_ROOM_BYTES = 8 << 20  # a worker that cannot have so much is of no use to the next step
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if sys.platform != "win32" else 4096
 
 
@@ -232,12 +233,12 @@ class _Worker:
             if len(answer) > self._max_result_bytes:
                 raise _too_large("the result", len(answer), self._max_result_bytes)
         except StepInterrupted:
-            return frames.FAILED, ("cancelled", "interrupted", "StepInterrupted", "", None), b""
+            return frames.FAILED, ("cancelled", "interrupted", "StepInterrupted", "", None, False), b""
         # User code may raise anything, SystemExit included; all of it is an answer, and the worker lives on.
         except BaseException as error:  # noqa: BLE001
             self._interruptible = False
             self._spare_memory = bytearray()  # Room to describe a failure for want of memory.
-            described = _described(error)
+            described = *_described(error), isinstance(error, MemoryError) and not _room_left()
             error.__traceback__ = None  # Its frames hold the step's values.
             self._spare_memory = bytearray(_SPARE_BYTES)
             return frames.FAILED, described, b""
@@ -261,6 +262,15 @@ class _Worker:
             return call(*args, **kwargs)
         finally:
             CURRENT.reset(token)
+
+
+def _room_left() -> bool:
+    """Whether the next step can be given a little memory: the last one may only have asked for too much at once."""
+    try:
+        bytearray(_ROOM_BYTES)
+    except MemoryError:
+        return False
+    return True
 
 
 def _described(error: BaseException) -> tuple[Any, ...]:

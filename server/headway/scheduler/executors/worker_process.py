@@ -280,7 +280,7 @@ class WorkerProcess:
             self._done(run, meta, body)
         elif kind == frames.FAILED:
             started_at_s, ran_s, cpu_s, rss_bytes, *described = pickle.loads(meta)
-            name, message, type_name, traceback, retry_after_s = described
+            name, message, type_name, traceback, retry_after_s, exhausted = described
             failure = Failure(
                 kind=ErrorKind(name),
                 message=message,
@@ -288,7 +288,7 @@ class WorkerProcess:
                 traceback=traceback,
                 retry_after_s=retry_after_s,
             )
-            self._release(rss_bytes)
+            self._release(rss_bytes, exhausted=exhausted)
             run.finish(error=failure, started_at_s=started_at_s, ran_s=ran_s, cpu_s=cpu_s)
         elif kind == frames.HEARTBEAT:
             run.heartbeat()
@@ -314,11 +314,14 @@ class WorkerProcess:
         else:
             _log.warning("a partial result of %r was dropped: %s", run.run.name, error.message)
 
-    def _release(self, rss_bytes: int) -> None:
+    def _release(self, rss_bytes: int, *, exhausted: bool = False) -> None:
         self.running = None
         self.used_at_s = asyncio.get_running_loop().time()
         used_mb = rss_bytes / MIB if rss_bytes else self.rss_mb() or 0.0
-        if used_mb > max(self.settings.memory.recycle_mb, 1.5 * self.idle_rss_mb):
+        if exhausted:  # The next step may ask for little and get nothing all the same.
+            _log.info("worker %s (%s) is replaced: it ran out of memory", self.pid, self.slot)
+            self.quit()
+        elif used_mb > max(self.settings.memory.recycle_mb, 1.5 * self.idle_rss_mb):
             _log.info("worker %s (%s) is replaced: it holds %.0f MiB after its step", self.pid, self.slot, used_mb)
             self.quit()
         self._owner.worker_free(self)
