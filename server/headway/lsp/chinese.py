@@ -75,6 +75,13 @@ CHINESE: Final[Mapping[str, str]] = {
     # jobs and their progress
     "Index {folders}": "为 {folders} 建立索引",
     "Make {folders} searchable by meaning": "使 {folders} 可按含义搜索",
+    (
+        'Search by meaning is off: headway.embeddings.url is "local", and headway[semantic] is not installed '
+        "beside the server. Install it, or name an endpoint."
+    ): (
+        "按含义搜索已关闭：headway.embeddings.url 为 “local”，但服务器旁未安装 headway[semantic]。"
+        "请安装它，或指定一个端点。"
+    ),
     "Search by meaning is off: headway.embeddings.url is no address ({problem}).": (
         "按含义搜索已关闭：headway.embeddings.url 不是地址（{problem}）。"
     ),

