@@ -123,3 +123,83 @@ def test_the_progress_bars_own_button(tmp_path: Path) -> None:
             assert await wire.exit() == 0
 
     run(scenario())
+
+
+def test_behind_a_slow_request_what_is_cancelled_never_runs_and_what_is_fresh_is_served(tmp_path: Path) -> None:
+    """All room is taken; a hundred requests of all kinds wait, each cancelled at once, then somebody types."""
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path)
+            uri = (tmp_path / "a.py").as_uri()
+            text = "known_here = 1\nknown_"
+            document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
+            wire.notify("textDocument/didOpen", {"textDocument": document})
+            place = {"textDocument": {"uri": uri}, "position": {"line": 1, "character": 6}}
+            cores = await all_room(wire)
+            slow_id, slow = wire.request(
+                "headway/submit", submission("slow", probe("s", "thread", 60_000, cpuCores=cores))
+            )
+            await wire.job_id("slow")
+            asked: tuple[tuple[str, Any], ...] = (
+                ("headway/submit", submission("never", probe("n", "thread", 1, cpuCores=cores))),
+                ("headway/search", {"query": "known"}),
+                ("textDocument/completion", place),
+                ("textDocument/references", {**place, "context": {"includeDeclaration": True}}),
+            )
+            answers = []
+            for number in range(100):
+                message_id, answer = wire.request(*asked[number % len(asked)])
+                wire.cancel(message_id)
+                answers.append(answer)
+            fresh = await wire.ask("textDocument/completion", place)
+            assert "known_here" in [item["label"] for item in fresh["items"]]
+            assert not slow.done()
+            # A search or a list may have been there before its cancel was.
+            submitted = [await refused(answer) for answer in answers[:: len(asked)]]
+            assert set(submitted) == {CANCELLED}
+            await asyncio.wait(answers)
+            states = {view["state"] for view in wire.notes("headway/jobUpdated") if view["title"] == "never"}
+            assert not states & {"RUNNING", "COMPLETED"}
+            wire.cancel(slow_id)
+            assert await refused(slow) == CANCELLED
+            await free(wire)
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
+def test_after_cancels_at_every_stage_there_is_as_much_room_as_before(tmp_path: Path) -> None:
+    """Queued, just starting, running, ending and failing; afterwards as many run side by side as there is room for."""
+    kinds = (("sleep", 60_000), ("thread", 200), ("process", 60_000), ("sleep", 1), ("process", 1), ("fail", 1))
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize()
+            cores = await all_room(wire)
+            answers = []
+            for number in range(180):
+                kind, ms = kinds[number % len(kinds)]
+                message_id, answer = wire.request(
+                    "headway/submit", submission(f"c{number}", probe("a", kind, ms, cpuCores=cores / 4))
+                )
+                answers.append((message_id, answer))
+                if number % 3 == 0:
+                    wire.cancel(message_id)
+                if number % 20 == 0:
+                    await wire.ask("headway/snapshot", {})
+            for message_id, answer in answers:
+                if not answer.done():
+                    wire.cancel(message_id)
+            await asyncio.wait([answer for _, answer in answers])
+            await free(wire)
+            message_id, together = wire.request(
+                "headway/submit",
+                submission("together", *(probe(f"t{n}", ms=60_000, cpuCores=cores / 4) for n in range(4))),
+            )
+            await wire.note("headway/queueState", lambda note: len(note["running"]) == 4)
+            wire.cancel(message_id)
+            assert await refused(together) == CANCELLED
+            assert await wire.exit() == 0
+
+    run(scenario())

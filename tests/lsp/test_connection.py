@@ -368,6 +368,49 @@ def test_the_clients_answers_reach_who_asked_and_strangers_are_ignored() -> None
     check(scenario)
 
 
+def test_an_answer_that_comes_when_nobody_waits_any_more_is_ignored() -> None:
+    async def scenario() -> None:
+        async with conversation() as peer:
+            peer.connection.requests["echo"] = lambda params: params
+            late = [peer.connection.ask("workspace/configuration", {}) for _ in range(3)]
+            ids = [(await peer.next())["id"] for _ in late]
+            for future in late:
+                future.cancel()
+            await asyncio.sleep(0)
+            peer.send(
+                {"jsonrpc": "2.0", "id": ids[0], "result": [None]},
+                {"jsonrpc": "2.0", "id": ids[1], "error": {"code": -1, "message": "late"}},
+                {"jsonrpc": "2.0", "id": ids[2], "error": "no error at all"},
+                {"jsonrpc": "2.0", "id": ids[0], "result": [None]},
+                peer.request(1, "echo", [1]),
+            )
+            assert (await peer.next())["result"] == [1]
+            assert peer.nothing_came()
+
+    check(scenario)
+
+
+def test_a_cancel_concerns_what_came_before_it_and_only_the_very_same_id() -> None:
+    async def scenario() -> None:
+        async with conversation() as peer:
+            peer.connection.requests["echo"] = lambda params: params
+            odd = [None, True, [1], {}]
+            peer.send(*(peer.cancel(message_id) for message_id in (1, "1", 99, *odd)), peer.request(1, "echo", [1]))
+            assert (await peer.next())["result"] == [1]
+            peer.connection.hold()
+            peer.send(peer.request("7", "echo", ["7"]), peer.request(7, "echo", [7]), peer.cancel("7"), peer.cancel(1))
+            assert await peer.next() == {
+                "jsonrpc": "2.0",
+                "id": "7",
+                "error": {"code": CANCELLED, "message": "the request was cancelled"},
+            }
+            peer.connection.release()
+            assert (await peer.next())["result"] == [7]
+            assert peer.nothing_came()
+
+    check(scenario)
+
+
 def test_a_flood_leaves_the_loop_its_turns() -> None:
     async def scenario() -> None:
         count = 3_000

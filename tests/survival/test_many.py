@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.lsp.wire import Wire, run, server
+from tests.lsp.wire import Wire, probe, run, server, submission
 from tests.soak import census
 from tests.survival.ground import begin, called, family, gone, indexed, project, stored
 
@@ -109,6 +109,48 @@ def test_the_number_of_processes_does_not_follow_documents_changes_or_roots(tmp_
             children = family(wire)
             assert await wire.exit() == 0
             await gone(children)
+
+    run(scenario())
+
+
+def test_with_every_place_taken_by_background_work_keys_are_served_and_nothing_is_lost(tmp_path: Path) -> None:
+    """A hundred keys while background work computes wherever it may; the index goes on behind it to its end."""
+    root = project(tmp_path, 10)
+    text = "import json\nlocal_name = 1\n"
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await begin(wire, root)
+            uri = opened(wire, root / "pkg" / "mod_1.py", text)
+            await indexed(wire)
+            busy = [
+                wire.request(
+                    "headway/submit",
+                    submission(
+                        f"b{n}", *(probe(str(k), "cpu", 600_000, cpuCores=0.5) for k in range(4)), priority="BATCH"
+                    ),
+                )
+                for n in range(4)
+            ]
+            await wire.note(
+                "headway/queueState",
+                lambda note: note["queues"]["BATCH"]["running"] and note["queues"]["BATCH"]["queued"],
+            )
+            for n in range(20):
+                (root / f"more_{n}.py").write_text(f"def more_{n}(): pass\n")
+            _, index = wire.request("headway/submit", {"type": "index", "arguments": {}})
+            for n in range(100):
+                word = "local_name"[: n % 10 + 1]
+                change: dict[str, Any] = {"text": text + word}
+                identity = {"uri": uri, "version": n + 2}
+                wire.notify("textDocument/didChange", {"textDocument": identity, "contentChanges": [change]})
+                assert "local_name" in await names(wire, uri, 2, len(word))
+            assert not any(answer.done() for _, answer in busy)
+            for message_id, _ in busy:
+                wire.cancel(message_id)
+            assert (await index)["state"] == "COMPLETED"
+            assert (await indexed(wire))["index"]["files"] == 31
+            assert await wire.exit() == 0
 
     run(scenario())
 
