@@ -394,7 +394,7 @@ def test_a_cancel_concerns_what_came_before_it_and_only_the_very_same_id() -> No
     async def scenario() -> None:
         async with conversation() as peer:
             peer.connection.requests["echo"] = lambda params: params
-            odd = [None, True, [1], {}]
+            odd: list[Any] = [None, True, [1], {}]
             peer.send(*(peer.cancel(message_id) for message_id in (1, "1", 99, *odd)), peer.request(1, "echo", [1]))
             assert (await peer.next())["result"] == [1]
             peer.connection.hold()

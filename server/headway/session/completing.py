@@ -127,7 +127,6 @@ class Completing(Room):
             if word.first_request_s is None:
                 word.first_request_s = asked_s
             word.requested()
-            self._look_for_modules(word)
             await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000 / _SHARE_OF_NAMES)
             if not self._enough_without_engine(word, prefix):
                 await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000)
@@ -233,6 +232,7 @@ class Completing(Room):
 
     def _ask(self, word: TypedWord) -> None:
         """Ask ty for the word, unless it was asked or cannot be now."""
+        self._look_for_modules(word)
         if not word.to_be_asked:
             return
         place, document = word.place, word.document
