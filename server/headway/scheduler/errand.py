@@ -31,7 +31,7 @@ class Errand(TaskRecord):
         key: int,
         call: Callable[..., Any],
         args: tuple[Any, ...],
-        name: str | None,
+        name: str,
         priority: Priority,
         shape: Shape,
         ready_at_s: float,
@@ -63,7 +63,3 @@ class Errand(TaskRecord):
     def ticket(self) -> int:
         """Whom its job is for. Below zero, as those of jobs that came the long way are not."""
         return -self.number
-
-    @property
-    def title(self) -> str:
-        return self.name if self.name is not None else str(getattr(self.call, "__name__", "task"))

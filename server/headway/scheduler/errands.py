@@ -89,9 +89,10 @@ class Errands:
             if self._quota.impossible(shape, "", False) is not None:
                 return None
             shape.fits_version = self._quota.version
+        title = name if name is not None else str(getattr(call, "__name__", "task"))
         book.jobs_made = number = book.jobs_made + 1
         book.tasks_made = key = book.tasks_made + 1
-        errand = self.in_flight[number] = Errand(number, key, call, args, name, priority, shape, now_s)
+        errand = self.in_flight[number] = Errand(number, key, call, args, title, priority, shape, now_s)
         flow.queued[priority] += 1
         admission = self._admission
         if not admission.queue.size:
@@ -186,7 +187,7 @@ class Errands:
             errand.finished_at_s,
             None,
         )
-        return JobOutcome(self.id_of(errand.number), _JOB_COMPLETED, {errand.title: outcome}, None)
+        return JobOutcome(self.id_of(errand.number), _JOB_COMPLETED, {errand.name: outcome}, None)
 
     # ---- by the watch -----------------------------------------------------------------------------------------------
 
@@ -295,7 +296,7 @@ class Errands:
         """Say what `current_step()` shall show."""
         if not errand.folded:
             return errand.context_data()
-        job_id, name = self.id_of(errand.number), errand.title
+        job_id, name = self.id_of(errand.number), errand.name
         return StepContextData(
             job_id=job_id,
             task_id=f"{job_id}.0",

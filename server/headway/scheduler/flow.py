@@ -207,12 +207,14 @@ class Flow:
         return True
 
     def _begin(self, record: TaskRecord, grant: Grant, by_credit: bool, now_s: float) -> None:
-        run = Run(self.new_run_id(), record, grant, now_s)
+        self._next_run_id = run_id = self._next_run_id + 1
+        run = Run(run_id, record, grant, now_s)
         if by_credit:
             run.by_credit = True
-        self.take_over(run)
+        record.run = self.runs[run_id] = run
         if grant.best_effort:
-            self._background[run.run_id] = run
+            self._background[run_id] = run
+        self.limits.arm(run)
         self._outbox.commands.append(run)
 
     def new_run_id(self) -> int:

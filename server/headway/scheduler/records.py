@@ -330,6 +330,7 @@ class Run(StepRun):
     """
 
     __slots__ = (
+        "_shape",
         "allowed_s",
         "beat_at_s",
         "began_at_s",
@@ -361,7 +362,7 @@ class Run(StepRun):
         self.priority = record.priority
         self.affinity = task.affinity
         self._context = record.context_data
-        self.memory_mb = record.shape.memory_mb
+        self._shape = record.shape  # the record's may be another one by its next run
         self.record = record
         self.pool = record.pool
         self.grant: Grant | None = grant
@@ -378,3 +379,7 @@ class Run(StepRun):
         self.failure: Failure | None = None  # why it was told to stop
         self.how: OnTimeout | None = None  # what becomes of its task then
         self.stuck = False  # its task has ended or gone on without it
+
+    @property
+    def memory_mb(self) -> float:  # type: ignore[override]  # nobody writes it, and few ask
+        return self._shape.memory_mb

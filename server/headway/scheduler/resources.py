@@ -249,7 +249,7 @@ class Quota:
         else:
             if cores > self._room_cores:
                 cores = self._room_cores
-            if background:
+            if background and cores:  # what asks for none, as most that only waits, need not be looked after
                 cores = min(cores, max(0, self._free_for_background))
             self._ordinary_cores += cores
             self._ordinary_memory += memory

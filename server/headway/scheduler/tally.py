@@ -12,7 +12,7 @@ from typing import Final
 from headway.scheduler.errand import Errand
 from headway.scheduler.errands import Errands
 from headway.scheduler.metrics import ATTEMPTS, COMPLETED, SUBMITTED, Metrics
-from headway.scheduler.model import TaskQueued, TaskState
+from headway.scheduler.model import Priority, TaskQueued, TaskState
 from headway.scheduler.trace import Trace
 
 _AT_ONCE: Final = 200  # is counted within a third of a millisecond
@@ -43,7 +43,8 @@ class Tally:
     def queued(self, errand: Errand, now_s: float) -> None:
         metrics = self._metrics
         if now_s >= metrics.recent.until_s:
-            metrics.recent.at(now_s)  # a slice of the past begins with the first that comes, not with its counting
+            self.count()  # what came before is of the slice before; the first that comes begins the next one
+            metrics.recent.at(now_s)
         if now_s >= metrics.due_s:
             metrics.due(now_s)
         self._queued.append(errand)
@@ -51,8 +52,12 @@ class Tally:
             self.count()
 
     def ended(self, errand: Errand, now_s: float) -> None:
-        if now_s >= self._metrics.due_s:
-            self._metrics.due(now_s)
+        metrics = self._metrics
+        if now_s >= metrics.recent.until_s:
+            self.count()  # what came before is of the slice before
+            metrics.recent.at(now_s)
+        if now_s >= metrics.due_s:
+            metrics.due(now_s)
         self._ended.append(errand)
         if len(self._ended) >= _AT_ONCE:
             self.count()
@@ -62,25 +67,30 @@ class Tally:
         queued, started, ended = self._queued, self._started, self._ended
         if not (queued or started or ended):
             return
-        metrics = self._metrics
-        levels, recent = metrics.levels, metrics.recent
-        for errand in queued:
-            levels[errand.priority].submitted += 1
-            recent.at(errand.ready_at_s)[SUBMITTED + errand.priority] += 1
+        for level, submitted in zip(self._metrics.levels, self._recently(SUBMITTED, queued), strict=True):
+            level.submitted += submitted
         queued.clear()
-        for errand in started:
-            levels[errand.priority].attempts += 1
-            recent.at(errand.started_at_s or 0.0)[ATTEMPTS + errand.priority] += 1
+        for level, attempts in zip(self._metrics.levels, self._recently(ATTEMPTS, started), strict=True):
+            level.attempts += attempts
         started.clear()
+        for level, completed in zip(self._metrics.levels, self._recently(COMPLETED, ended), strict=True):
+            level.completed += completed
+        judge = self._metrics.ended
         for errand in ended:
-            asked, at_s = errand.priority, errand.finished_at_s
-            levels[asked].completed += 1
-            recent.at(at_s)[COMPLETED + asked] += 1
-            metrics.ended(asked, True, at_s, errand.waited_s, errand.ran_s, at_s - errand.ready_at_s)
-        self._trace.errands(
-            (found.number, found.title, found.priority, found.finished_at_s, found.ran_s) for found in ended
-        )
+            at_s = errand.finished_at_s
+            judge(errand.priority, True, at_s, errand.waited_s, errand.ran_s, at_s - errand.ready_at_s)
+        self._trace.errands([(it.number, it.name, it.priority, it.finished_at_s, it.ran_s) for it in ended])
         ended.clear()
+
+    def _recently(self, kind: int, errands: list[Errand]) -> list[int]:
+        """Count errands by priority, in the recent past, too; return how many of each there were."""
+        counts = [0] * len(Priority)
+        for errand in errands:
+            counts[errand.priority] += 1
+        newest = self._metrics.recent.newest
+        for priority, count in enumerate(counts, kind):
+            newest[priority] += count
+        return counts
 
     def unfolded(self, errand: Errand) -> None:
         """Let events say from now on what becomes of an errand."""
