@@ -13,6 +13,8 @@ from headway.features.analysis import Finding
 from headway.scheduler.model import JobState
 from headway.session.diagnosing import Diagnosing
 from headway.session.ports import InvalidArgumentError
+from headway.workspace.documents import Document
+from headway.workspace.text import Edit, Position, Range
 
 from .conftest import Office, OpenOffice
 
@@ -200,3 +202,22 @@ async def test_a_ruff_that_does_not_answer_is_said_and_nothing_waits_for_it(offi
         place.session.change_folders(added=(), removed=(place.root.as_uri(),))  # It is started anew.
         await board.shows("a.py", lambda version, codes: version == 1 and "F821" in codes)
         assert place.session.trouble is None
+
+
+@pytest.mark.asyncio
+async def test_a_text_that_is_too_long_is_not_joined_at_each_key(office: OpenOffice) -> None:
+    """Of tens of megabytes that alone would be felt; nothing is looked for in them anyway."""
+    async with office() as place:
+        Board(place)
+        place.session.open_document(
+            Document(uri=place.uri("a.py"), language="python", version=1, text="x = 1\n" * 400_000)
+        )
+        there = Range(Position(5, 0), Position(5, 0))
+        long = place.session.documents.get(place.uri("a.py"))
+        assert long is not None
+        place.session.change_document(long.uri, 2, long.content.apply([Edit(there, "z")]))
+        place.session.settle()
+        changed = place.session.documents.get(place.uri("a.py"))
+        assert changed is not None
+        assert changed.version == 2
+        assert changed.content._joined is None

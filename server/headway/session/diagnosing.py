@@ -120,11 +120,11 @@ class Diagnosing(Room):
 
     def document_opened(self, document: Document) -> None:
         self._keeper.begin()
-        self._texts[identity(document.uri)] = document.text
+        self._texts[identity(document.uri)] = _comparable(document)
         self._changed(document, at_once=True)
 
     def document_changed(self, document: Document) -> None:
-        key, text = identity(document.uri), document.text
+        key, text = identity(document.uri), _comparable(document)
         before, self._texts[key] = self._texts.get(key, ""), text
         now_s = asyncio.get_running_loop().time()
         rest_s = self._context.settings.diagnostics.debounce_ms / 1000
@@ -322,10 +322,13 @@ class Diagnosing(Room):
                 )
 
 
+def _comparable(document: Document) -> str:
+    """Return a document's text; nothing where it is too long for findings, since joining it takes longer than a key."""
+    return document.text if len(document.content) <= LONGEST_TEXT else ""
+
+
 def _at_a_stroke(before: str, after: str) -> bool:
     """Whether a change is more than a letter that was typed or taken back."""
-    if len(before) + len(after) > 2 * LONGEST_TEXT:
-        return False
     start, tail = common_ends(before, after)
     return max(len(before), len(after)) - start - tail > 1
 

@@ -80,9 +80,9 @@ class Edits:
         spec, inner = folder.spec, folder.relative(path)
         if not inner or language_of(inner) is None:
             return
-        call: tuple[Any, ...] = (indexer.index_open_text, spec, inner, document.text, document.language)
-        if len(document.content) > spec.options.read.max_bytes:
-            call = (indexer.skip_files, spec, inner, "tooLarge")
+        call: tuple[Any, ...] = (indexer.skip_files, spec, inner, "tooLarge")
+        if len(document.content) <= spec.options.read.max_bytes:  # Else even joining its text would be felt.
+            call = (indexer.index_open_text, spec, inner, document.text, document.language)
         name = f"index {folder.name}/{inner} as edited, {next(self._numbers)}"
         task, _ = folder.answers.asking(name, *call, take=lambda value: folder.took_text(inner, value))
         self._context.scheduler.submit(
