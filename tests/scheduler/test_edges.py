@@ -321,3 +321,58 @@ def test_on_a_busy_machine_low_work_goes_before_batch_work() -> None:
     assert "batch" not in world.order
     world.pass_s(2)
     assert "batch" in world.order
+
+
+def test_what_came_out_of_order_is_listed_and_taken_in_order() -> None:
+    """Many that left and came back: they wait beside the row, and of those that left again nothing stays behind."""
+    queue: LevelQueue[int] = LevelQueue()
+    entries = [queue.push(number, 2, 0.0, order=number) for number in reversed(range(200))]
+    assert queue.by_level(2) == list(range(200))
+    assert queue.by_level(1) == []
+    [line] = queue.lines()
+    for entry in entries:
+        if entry.item % 10 and entry.item != 199:
+            assert queue.remove(entry) is True
+            assert queue.remove(entry) is False
+    assert len(line.row) + len(line.heap) < 64
+    left = [*range(0, 200, 10), 199]
+    assert [found.item for found in line] == queue.by_level(2) == left
+    assert queue.waiting(2) == len(queue) == len(left)
+    assert [queue.pop() for _ in left] == left
+    assert queue.pop() is None
+
+
+def test_a_few_dead_entries_are_left_until_they_come_up() -> None:
+    """To sweep for each of them would cost the length of the line each time."""
+    queue: LevelQueue[int] = LevelQueue()
+    entries = [queue.push(number, 0, 0.0) for number in range(65)]
+    [line] = queue.lines()
+    row = line.row
+    for entry in entries[33:]:
+        queue.remove(entry)
+    assert line.row is row
+    queue.remove(entries[32])
+    assert line.row is not row
+    assert len(line.row) == 32
+
+
+def test_exactly_as_many_as_there_is_room_for_are_taken() -> None:
+    queue: LevelQueue[int] = LevelQueue(capacity=3)
+    queue.push(0, 0, 0.0)
+    assert [entry.item for entry in queue.extend([1, 2], 0, 0.0)] == [1, 2]
+    assert queue.by_level(0) == [0, 1, 2]
+
+
+def test_numbers_of_arrival_are_given_out_once() -> None:
+    queue: LevelQueue[str] = LevelQueue()
+    first = queue.new_order()
+    assert queue.push("a", 0, 0.0).order == first + 1
+    assert queue.new_order() == first + 2
+
+
+def test_a_line_knows_since_when_its_newest_waits() -> None:
+    queue: LevelQueue[str] = LevelQueue()
+    queue.push("a", 0, 5.0)
+    queue.push("b", 0, 7.0)
+    [line] = queue.lines()
+    assert line.newest_s == 7.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,10 @@ from headway.scheduler.simulator.crossings import Crossings
 from headway.scheduler.simulator.days import Rhythm, day, flood, overload, siege
 from headway.scheduler.simulator.drive import BatchShare, OverCommittedError, Result, Simulation
 from headway.scheduler.simulator.policies import ALONE, IN_ORDER, OURS, STRICT, Policy
+from headway.scheduler.simulator.recorded import read_day
 from headway.scheduler.simulator.report import (
+    FEWEST_JUDGED,
+    JUDGED,
     LEAST_BATCH_SHARE,
     LEAST_GOODPUT,
     ClassRow,
@@ -144,6 +148,25 @@ def test_typing_is_as_quick_as_if_it_were_alone(cores: float) -> None:
     critical = Priority.CRITICAL
     assert faults(ours, {critical: bound.classes[critical]}, [critical]) == []
     assert faults(in_order, {critical: bound.classes[critical]}, [critical]) != []
+
+
+GREEDY = Policy(name="greedy", config=SchedulerConfig(spare_cpu_cores=0.0), strategy=DEFAULT)
+
+
+@pytest.mark.parametrize("day_of", ["django", "headway"])
+def test_of_a_recorded_day_on_one_core_high_work_fares_as_if_it_were_alone(day_of: str) -> None:
+    """Beside background steps of seconds, which are not interrupted; where these take all the room, it does not."""
+    text = (Path(__file__).parent / "days" / f"{day_of}.jsonl").read_text(encoding="utf-8")
+    requests = read_day(text.splitlines()).requests
+    bounds = {
+        priority: summary("bound", Simulation(ALONE, 1.0, of_priority(requests, [priority])).run()).classes[priority]
+        for priority in JUDGED
+    }
+    ours = summary("headway", Simulation(OURS, 1.0, requests).run())
+    assert ours.classes[Priority.HIGH].tasks >= FEWEST_JUDGED
+    assert faults(ours, bounds) == []
+    if day_of == "django":
+        assert faults(summary("greedy", Simulation(GREEDY, 1.0, requests).run()), bounds) != []
 
 
 @pytest.mark.parametrize("cores", [1.0, 2.0])

@@ -12,7 +12,7 @@ from headway.scheduler.simulator.drive import Result
 
 JUDGED = (Priority.CRITICAL, Priority.HIGH)
 FARTHEST = 1.05  # of the bound
-FEWEST_JUDGED = 100  # tasks of a class: of fewer the p95 is one of the two or three slowest
+FEWEST_JUDGED = 20  # tasks of a class: of fewer the p95 is the slowest of all
 LEAST_BATCH_SHARE = 0.05
 LEAST_GOODPUT = 0.9  # of HIGH at three times the load
 # The key indicators of the whole, in words, and what each owes.
