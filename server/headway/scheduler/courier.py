@@ -55,11 +55,11 @@ class Courier:
         if self._loop is None:
             return None
         engine = self._engine
-        now_s = engine.now_s()
+        now_s = engine.clock()
         errand = self._core.run_errand(call, args, name, priority, now_s)
         if errand is None:
             return None
-        handle = errand.waiter = JobHandle(engine, errand.ticket, errand)
+        handle = errand.waiter = JobHandle(engine, -errand.number, errand)
         if self.tally is not None:
             self.tally.queued(errand, now_s)
         if errand.run_id:
@@ -67,7 +67,8 @@ class Courier:
         commands = self._core.follow()
         if commands:
             engine.apply(commands)
-        engine.look_at_time()
+        if engine.timers.soonest_s < engine.armed_at_s:
+            engine.look_at_time()
         return handle
 
     def begin(self, errand: Errand) -> None:
@@ -92,10 +93,12 @@ class Courier:
         errand.waiter.resolve(errand)
         if following is not None:
             self.begin(following)
-        commands = self._core.follow()
-        if commands:
-            engine.apply(commands)
-        engine.look_at_time()
+        if following is None or self._core.admission.attention:  # else nobody's turn has come
+            commands = self._core.follow()
+            if commands:
+                engine.apply(commands)
+        if engine.timers.soonest_s < engine.armed_at_s:
+            engine.look_at_time()
 
     def ended(self, errand: Errand, result: StepResult) -> None:
         """Take an end that is out of the ordinary."""

@@ -87,18 +87,18 @@ class Engine:
         self.waiters: dict[int, JobHandle] = {}  # by ticket
         self._core = core
         self._executors = executors
-        self._clock = time.monotonic
+        self.clock = time.monotonic
         self.running: dict[int, Running] = {}
         self._feeders = Feeders(self.handle, self._start_task)
         self._subscribers: list[Subscriber] = []
         self._folds: Mapping[type[Event], Subscriber] = {}
         self._later: deque[Command] = deque()
         self._applying = False
-        self._timers = core.timers
+        self.timers = core.timers
         self.errands = core.errands
         self.courier = Courier(self, core, executors)
         self._timer: asyncio.TimerHandle | None = None
-        self._armed_at_s = math.inf
+        self.armed_at_s = math.inf
         self._due_at_s = math.inf
         self._sampled_at_s = (-math.inf, -math.inf)  # the last two times that the machine was measured
         self._drained: asyncio.Future[None] | None = None
@@ -106,11 +106,11 @@ class Engine:
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
         """Live on a loop, by its clock, from now on."""
         self._loop = loop
-        self._clock = clock_of(loop)
+        self.clock = clock_of(loop)
 
     def now_s(self) -> float:
         """Return the instant by the loop's clock, or before `attach` by the one that loops usually have."""
-        return self._clock()
+        return self.clock()
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> asyncio.TimerHandle:
         return self._loop.call_later(delay_s, call)
@@ -129,21 +129,21 @@ class Engine:
         Raises:
             SubmissionError: the core refused; nothing has changed.
         """
-        commands = self._core.handle(event, self._clock())
+        commands = self._core.handle(event, self.clock())
         if commands:
             self.apply(commands)
         self.look_at_time()
 
     def step_ended(self, run_id: int, result: StepResult) -> None:
         """Tell the core that a run has ended, as `handle` does."""
-        commands = self._core.step_ended(run_id, result, self._clock())
+        commands = self._core.step_ended(run_id, result, self.clock())
         if commands:
             self.apply(commands)
         self.look_at_time()
 
     def sampled(self, report: MachineReport) -> None:
         """Tell the core how the machine is; comes about once a second, and is a sign of life."""
-        self._sampled_at_s = (self._sampled_at_s[1], self._clock())
+        self._sampled_at_s = (self._sampled_at_s[1], self.clock())
         self.handle(MachineSampled(report))
 
     def submit(self, event: Submitted, waiters: Sequence[JobHandle]) -> None:
@@ -152,7 +152,7 @@ class Engine:
         Raises:
             SubmissionError: the core refused; nothing has changed.
         """
-        commands = self._core.handle(event, self._clock())
+        commands = self._core.handle(event, self.clock())
         for waiter, record in zip(waiters, self._core.jobs.submitted, strict=True):
             waiter.of = record
         if commands:
@@ -161,7 +161,7 @@ class Engine:
 
     def submit_one(self, job: Job, ticket: int, attempt: int, waiter: JobHandle) -> None:
         """Hand one job in, as `submit` does several; raises the same."""
-        commands = self._core.submit_one(job, ticket, attempt, self._clock())
+        commands = self._core.submit_one(job, ticket, attempt, self.clock())
         waiter.of = self._core.jobs.submitted[0]
         if commands:
             self.apply(commands)
@@ -323,22 +323,22 @@ class Engine:
 
     def look_at_time(self) -> None:
         """Set the timer anew where the core has an earlier appointment."""
-        if self._timers.soonest_s < self._armed_at_s:
+        if self.timers.soonest_s < self.armed_at_s:
             self._set_timer()
 
     def _set_timer(self) -> None:
         """Let the loop wake the core at its next appointment; one that is voided later fires for nothing, once."""
         at_s = self._core.next_wake_at_s()
-        if at_s is None or at_s >= self._armed_at_s:
+        if at_s is None or at_s >= self.armed_at_s:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._armed_at_s = at_s
+        self.armed_at_s = at_s
         self._due_at_s = max(at_s, self._core.told_at_s)
         self._timer = self._loop.call_at(at_s, self._time_passed)
 
     def _time_passed(self) -> None:
-        now_s, due_s = self._clock(), self._due_at_s
+        now_s, due_s = self.clock(), self._due_at_s
         if now_s - due_s < _STOOD_STILL_S:
             self._wake(0.0)
             return
@@ -348,11 +348,11 @@ class Engine:
         _log.info("the process stood still, for up to %.0f s; nothing is ended for that", stood_still_s)
         # What came in meanwhile counts first: to a loop that is woken by SIGCONT, timers come before input. Until then
         # no timer is set.
-        self._armed_at_s = -math.inf
+        self.armed_at_s = -math.inf
         self._timer = self._loop.call_later(_HEAR_FIRST_S, self._wake, stood_still_s)
 
     def _wake(self, stood_still_s: float) -> None:
         self._timer = None
-        self._armed_at_s = math.inf
+        self.armed_at_s = math.inf
         self.handle(TimePassed(stood_still_s))
         self._set_timer()

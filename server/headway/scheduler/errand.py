@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
-from headway.scheduler.executors.base import NOTHING
 from headway.scheduler.model import Priority, TaskState
 from headway.scheduler.records import TaskRecord
 from headway.scheduler.resources import Grant, Shape
@@ -54,10 +53,6 @@ class Errand(TaskRecord):
         self.doom = None
         self.in_attempt = False
         self.ready_at_s = ready_at_s
-
-    @property
-    def kwargs(self) -> Mapping[str, Any]:
-        return NOTHING
 
     @property
     def ticket(self) -> int:

@@ -30,6 +30,7 @@ from headway.scheduler.model import (
     TaskKind,
     TaskState,
 )
+from headway.scheduler.queues import Line
 from headway.scheduler.records import JobRecord, Run, TaskRecord
 from headway.scheduler.resources import Grant, Quota, Shape, Shapes
 
@@ -39,6 +40,7 @@ _COMPLETED: Final = TaskState.COMPLETED
 _JOB_RUNNING: Final = JobState.RUNNING
 _JOB_COMPLETED: Final = JobState.COMPLETED
 _HIGH: Final = Priority.HIGH
+_LOW: Final = Priority.LOW
 
 
 def not_heard(errand: Errand) -> None:
@@ -69,8 +71,12 @@ class Errands:
         self._quota = quota
         self._prefix = prefix
         self._shape: Shape = Shapes().add(LIGHT)
-        # Shares of LOW and BATCH are kept by job, and these have none.
-        self._fit = [not (found.best_effort or found.shared) for found in admission.disciplines]
+        # Shares of LOW and BATCH work are kept by job, and what waits of it is counted as time passes.
+        self._lines: list[Line[TaskRecord] | None] = [None] * len(Priority)  # where errands waited last
+        self._fit = [
+            level < _LOW and not (found.best_effort or found.shared)
+            for level, found in enumerate(admission.disciplines)
+        ]
 
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold."""
@@ -100,7 +106,16 @@ class Errands:
             if grant is not None:
                 self.start(errand, grant, now_s)
                 return errand
+        line = self._lines[priority]
+        if line is not None and line.live and not line.heap:
+            # What `push` comes to for who stands behind others of his kind: nobody has to look at him yet.
+            errand.entry = entry = admission.queue.append(line, errand, now_s)
+            errand.order = entry.order
+            admission.waiting[priority] += 1
+            return errand
         admission.push(errand, now_s, now_s)
+        assert errand.entry is not None
+        self._lines[priority] = errand.entry.line
         return errand
 
     def starts(self, errand: Errand, grant: Grant, now_s: float) -> bool:
@@ -120,7 +135,7 @@ class Errands:
         errand.grant = grant
         errand.started_at_s = now_s
         errand.waited_s = now_s - errand.ready_at_s
-        errand.run_id = run_id = flow.new_run_id()
+        flow.runs_begun = errand.run_id = run_id = flow.runs_begun + 1
         self._running[run_id] = errand
         if self.due_at_s == math.inf:
             self._watch_time(now_s)
@@ -157,15 +172,18 @@ class Errands:
         if line is None or admission.attention or not whole or not self._quota.holds_together:
             return None
         priority = line.key[0]
-        entry = line.head()
-        if entry is None or priority is _HIGH or admission.paused[priority]:
+        row = line.row
+        if line.heap or not row or priority is _HIGH or admission.paused[priority]:
             return None
+        entry = row[0]
         following = entry.item
+        if not entry.live:
+            return None
         if not isinstance(following, Errand) or not following.folded or admission.disciplines[priority].guaranteed:
             return None
         admission.take(entry, now_s)
-        second = line.head()
-        if second is None or (isinstance(second.item, Errand) and second.item.folded):
+        second = row[0] if row else None
+        if second is None or (second.live and isinstance(second.item, Errand) and second.item.folded):
             admission.keep_nothing()
         else:
             admission.changed()

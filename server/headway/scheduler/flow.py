@@ -67,7 +67,7 @@ class Flow:
         self._timers = timers
         self._outbox = outbox
         self._listener = listener
-        self._next_run_id = 0
+        self.runs_begun = 0
 
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold, for each run from its next step on."""
@@ -207,7 +207,7 @@ class Flow:
         return True
 
     def _begin(self, record: TaskRecord, grant: Grant, by_credit: bool, now_s: float) -> None:
-        self._next_run_id = run_id = self._next_run_id + 1
+        self.runs_begun = run_id = self.runs_begun + 1
         run = Run(run_id, record, grant, now_s)
         if by_credit:
             run.by_credit = True
@@ -216,10 +216,6 @@ class Flow:
             self._background[run_id] = run
         self.limits.arm(run)
         self._outbox.commands.append(run)
-
-    def new_run_id(self) -> int:
-        self._next_run_id += 1
-        return self._next_run_id
 
     def take_over(self, run: Run) -> None:
         """Watch over a run from now on."""

@@ -157,6 +157,15 @@ class LevelQueue(Generic[T]):
         self.size += 1
         return entry
 
+    def append(self, line: Line[T], item: T, since_s: float) -> Entry[T]:
+        """Add an item to a line in which somebody waits, behind all others: as `push` without tag, order and bound."""
+        self._next_order = order = self._next_order + 1
+        entry = Entry(item, line, 0.0, order, since_s)
+        line.add(entry)
+        self._waiting[line.level] += 1
+        self.size += 1
+        return entry
+
     def extend(self, items: Iterable[T], level: int, since_s: float) -> list[Entry[T]]:
         """Add many items of one level, or none of them.
 

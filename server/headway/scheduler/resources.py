@@ -234,8 +234,10 @@ class Quota:
     @property
     def holds_together(self) -> bool:
         """Whether no more is held than background work may have: what it gives back, the next of it can have."""
+        spare = self._spare_cores
         return (
-            self._free_for_background >= 0
+            self.used_cores + spare <= self._total_cores
+            and self._ordinary_cores + spare <= self._room_cores
             and self.used_memory <= self._total_memory
             and self._ordinary_memory <= self._room_memory
         )

@@ -18,12 +18,12 @@ import sys
 import time
 import types
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from headway.scheduler.context import CURRENT, StepContext
 from headway.scheduler.errors import StepError
-from headway.scheduler.executors.base import Role, RunSink, StepContextData, StepResult, StepRun, WorkerReport
+from headway.scheduler.executors.base import NOTHING, Role, RunSink, StepContextData, StepResult, StepRun, WorkerReport
 from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.model import ErrorKind, Failure, StepKind, WorkerView
 
@@ -207,8 +207,6 @@ class Called(Protocol):
     def call(self) -> Callable[..., Any]: ...
     @property
     def args(self) -> tuple[Any, ...]: ...
-    @property
-    def kwargs(self) -> Mapping[str, Any]: ...
 
 
 C = TypeVar("C", bound=Called)
@@ -231,7 +229,7 @@ class CallRunning(LoopRunning, Generic[C]):
     __slots__ = ("_called", "_to")
 
     def __init__(self, call: C, sink: CallSink[C]) -> None:
-        self._call, self._args, self._kwargs = call.call, call.args, call.kwargs
+        self._call, self._args, self._kwargs = call.call, call.args, NOTHING
         self._called = call
         self._to = sink
         self._awaits = True
