@@ -150,3 +150,18 @@ def test_a_new_slice_is_looked_at_closely_again() -> None:
     second = [sampler.weigh(5.0) for _ in range(3)]
     assert 0 not in second
     assert sum(first) + sum(second) == 103
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.floats(0.0, 0.3)), max_size=60))
+def test_passing_over_many_at_once_is_passing_over_each(batches: list[tuple[int, float]]) -> None:
+    """The same ones are looked at, and stand for the same numbers."""
+    one_by_one, at_once = Sampler(every_one=5), Sampler(every_one=5)
+    at_s = 0.0
+    for count, step_s in batches:
+        instants = [at_s + step_s * position for position in range(count)]
+        at_s = instants[-1]
+        weights, position = [0] * count, 0
+        while (position := position + at_once.pass_over(count - position, at_s)) < count:
+            weights[position] = at_once.weigh(instants[position])
+            position += 1
+        assert weights == [one_by_one.weigh(instant) for instant in instants]

@@ -42,6 +42,12 @@ class Level:
     running: WindowedSketch = field(default_factory=WindowedSketch)
     response: WindowedSketch = field(default_factory=WindowedSketch)
 
+    def took(self, weight: int, at_s: float, waited_s: float, ran_s: float, response_s: float) -> None:
+        """Count the times of one that stands for `weight`."""
+        self.waiting.add(waited_s, at_s, weight)
+        self.running.add(ran_s, at_s, weight)
+        self.response.add(response_s, at_s, weight)
+
 
 class Others(Protocol):
     """Tasks that are alive and known to nobody by events."""

@@ -69,7 +69,7 @@ class Metrics:
         """
         self._clock = clock
         self.depths = depths
-        self._sla_s = [sla_s.get(priority) for priority in Priority]
+        self.sla_s = [sla_s.get(priority) for priority in Priority]
         self.levels = [Level() for _ in Priority]
         self._live: dict[str, TaskQueued] = {}  # tasks that have become ready and not ended, as last queued
         self._past: dict[str, Past] = {}
@@ -272,10 +272,8 @@ class Metrics:
         level = self.levels[asked]
         weight = level.sampler.weigh(at_s)
         if weight:
-            level.waiting.add(waited_s, at_s, weight)
-            level.running.add(ran_s, at_s, weight)
-            level.response.add(response_s, at_s, weight)
-        limit_s = self._sla_s[asked]
+            level.took(weight, at_s, waited_s, ran_s, response_s)
+        limit_s = self.sla_s[asked]
         if limit_s is not None:
             if completed and response_s <= limit_s:
                 level.sla_kept += 1
@@ -376,7 +374,7 @@ class Metrics:
             hard_timeouts=level.hard_timeouts,
             retries=level.retries,
             shed=level.shed,
-            sla_s=self._sla_s[priority],
+            sla_s=self.sla_s[priority],
             sla_kept=level.sla_kept,
             sla_broken=level.sla_broken,
             submission_rate=recent[SUBMITTED + priority] / span_s,

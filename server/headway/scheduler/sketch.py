@@ -175,6 +175,19 @@ class Sampler:
         self._pending = 0
         return weight
 
+    def pass_over(self, most: int, last_at_s: float) -> int:
+        """Pass over as many observations at once as `weigh` would from here on; return how many.
+
+        Args:
+            most: So many there are, in the order of their instants.
+            last_at_s: The instant of the last of them.
+        """
+        if self._seen < self._every_one or last_at_s >= self._until_s:
+            return 0
+        passed = min(most, max(0, (self._state >> 12) - self._pending))
+        self._pending += passed
+        return passed
+
 
 class WindowedSketch:
     """Durations of the recent past by slices of time, and of the whole life.

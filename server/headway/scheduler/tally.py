@@ -75,12 +75,28 @@ class Tally:
         started.clear()
         for level, completed in zip(self._metrics.levels, self._recently(COMPLETED, ended), strict=True):
             level.completed += completed
-        judge = self._metrics.ended
-        for errand in ended:
-            at_s = errand.finished_at_s
-            judge(errand.priority, True, at_s, errand.waited_s, errand.ran_s, at_s - errand.ready_at_s)
+        for priority in {errand.priority for errand in ended}:
+            self._judge(priority, [errand for errand in ended if errand.priority is priority])
         self._trace.errands([(it.number, it.name, it.priority, it.finished_at_s, it.ran_s) for it in ended])
         ended.clear()
+
+    def _judge(self, priority: Priority, ended: list[Errand]) -> None:
+        """Judge the times of errands of a priority as `Metrics.ended` does; at high rates most are passed over."""
+        level, limit_s = self._metrics.levels[priority], self._metrics.sla_s[priority]
+        if limit_s is not None:
+            kept = sum([errand.finished_at_s - errand.ready_at_s <= limit_s for errand in ended])
+            level.sla_kept += kept
+            level.sla_broken += len(ended) - kept
+        sampler, last_at_s = level.sampler, ended[-1].finished_at_s
+        position = sampler.pass_over(len(ended), last_at_s)
+        while position < len(ended):
+            errand = ended[position]
+            at_s = errand.finished_at_s
+            weight = sampler.weigh(at_s)
+            if weight:
+                level.took(weight, at_s, errand.waited_s, errand.ran_s, at_s - errand.ready_at_s)
+            position += 1
+            position += sampler.pass_over(len(ended) - position, last_at_s)
 
     def _recently(self, kind: int, errands: list[Errand]) -> list[int]:
         """Count errands by priority, in the recent past, too; return how many of each there were."""
