@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from headway.workspace.indexer import Indexed
+from headway.workspace.packs import FILE_WEIGHT
 from headway.workspace.planning import Plan
 from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
@@ -16,6 +17,8 @@ from headway.workspace.symbols import SymbolTable
 
 _log = logging.getLogger(__name__)
 
+LOADED_WEIGHT: Final = 20_000  # of a part, see `packs.Pack`; adopting it takes the loop a few milliseconds
+_MOST_PIECES: Final = 16  # more than there have to be
 _EMPTY: Final = StoreStats(files=0, symbols=0, chunks=0, size_bytes=0, skipped={})
 
 
@@ -38,6 +41,12 @@ class FolderContents:
         for reason, count in self.stats.skipped.items():
             merged[reason] = merged.get(reason, 0) + count
         return merged
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether its symbols lie in so many more pieces than a load would give that look-ups feel it."""
+        loaded = (self.stats.symbols + FILE_WEIGHT * self.stats.files) // LOADED_WEIGHT + 1
+        return self.table.segment_count > _MOST_PIECES + loaded
 
     @property
     def share_done(self) -> float:

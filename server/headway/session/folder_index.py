@@ -35,7 +35,6 @@ from headway.workspace.watcher import MANY_PATHS
 
 _log = logging.getLogger(__name__)
 
-_MOST_SEGMENTS: Final = 16
 _WINDOW: Final = 6
 _VISIBLE_FROM_FILES: Final = 20
 _BUSY_DELAYS_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -195,7 +194,7 @@ class FolderIndex:
             self._submit(self._working(spec, plan), self.title, plan.file_count)
         elif self._scan_wanted or (self._suspects and not self._changes):
             self._submit(self._scanning(spec), f"List {name}")
-        elif self.contents.table.segment_count > _MOST_SEGMENTS and not self._changes:
+        elif self.contents.is_scattered and not self._changes:
             source = folder_jobs.loading(self, spec, name, repacked=True)
             self._submit(source, f"Pack the index of {name}")
         elif self._changes.is_due:

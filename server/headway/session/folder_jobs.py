@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from headway.scheduler.model import StepKind, Task
 from headway.session.answers import Answers
-from headway.session.folder_contents import FolderContents
+from headway.session.folder_contents import LOADED_WEIGHT, FolderContents
 from headway.session.git_lists import git_lists
 from headway.session.index_work import Work, WorkList, work_of
 from headway.workspace import glance, indexer, planning
@@ -28,7 +28,6 @@ from headway.workspace.store import StoreStats
 
 _Value = TypeVar("_Value")
 
-_LOADED_WEIGHT: Final = 20_000  # see `packs.Pack`; adopting it takes the loop a few milliseconds
 # What has no value is tried again at once: mostly it was its process that died, and not of this.
 _TRIES: Final = ("", ", again", ", once more")
 # After so many files the stored index is put in order; that is given up after so many steps, until the next time.
@@ -148,7 +147,7 @@ async def loading(owner: Owner, spec: FolderSpec, name: str, *, repacked: bool) 
             owner.answers,
             f"load the index of {name} from {after}",
             indexer.load,
-            *(spec, after, _LOADED_WEIGHT),
+            *(spec, after, LOADED_WEIGHT),
             first=None if repacked else glance.kept,
         )
         async for task in tries.tasks():
