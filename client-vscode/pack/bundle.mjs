@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { familySync, MUSL } from "detect-libc";
 
 /** CPython minor versions that the package carries libraries for, where there are wheels for them. */
 const PYTHONS = ["3.11", "3.12", "3.13", "3.14"];
@@ -22,7 +23,7 @@ const PLATFORMS = {
 
 /** The target of this machine. */
 export function hostTarget() {
-  const musl = process.platform === "linux" && process.report.getReport().header.glibcVersionRuntime === undefined;
+  const musl = process.platform === "linux" && familySync() === MUSL;
   return `${musl ? "alpine" : process.platform}-${process.arch}`;
 }
 

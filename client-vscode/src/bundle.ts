@@ -1,6 +1,7 @@
 // What the extension's package carries for the server: wheels, and which Pythons and platform they are for.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { familySync, MUSL } from "detect-libc";
 
 export interface Bundle {
   /** Folder with the wheels, possibly read-only. */
@@ -45,16 +46,13 @@ function isBundle(found: unknown): found is Omit<Bundle, "folder"> {
   );
 }
 
-/** The platform that this process runs on, in the same spelling. */
+/**
+ * The platform that this process runs on, in the same spelling. The C library is read from the editor's own program file:
+ * `process.report` is no witness, since every extension runs in this process and GitHub Copilot Chat makes it return nothing.
+ */
 export function platformHere(): string {
   if (process.platform !== "linux") {
     return `${process.platform}-${process.arch}`;
   }
-  return `${glibc() ? "linux" : "alpine"}-${process.arch === "arm" ? "armhf" : process.arch}`;
-}
-
-function glibc(): boolean {
-  const report: unknown = process.report.getReport();
-  const header: unknown = typeof report === "object" && report !== null ? Reflect.get(report, "header") : undefined;
-  return typeof header === "object" && header !== null && typeof Reflect.get(header, "glibcVersionRuntime") === "string";
+  return `${familySync() === MUSL ? "alpine" : "linux"}-${process.arch === "arm" ? "armhf" : process.arch}`;
 }

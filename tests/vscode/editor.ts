@@ -164,6 +164,17 @@ export class Editor {
     await this.browser.close();
   }
 
+  /** Loads the window anew, as its command does, and waits until the new page stands: a second reload before that hits the old one. */
+  async reload(): Promise<void> {
+    await this.page.evaluate(() => Object.assign(globalThis, { headwayBeforeReload: true }));
+    await this.command("Developer: Reload Window");
+    await eventually(
+      () => this.page.evaluate(() => !("headwayBeforeReload" in globalThis) && document.querySelector(".part.statusbar .statusbar-item") !== null),
+      "the reloaded window",
+      60_000,
+    );
+  }
+
   /** Ends the editor's server by SIGKILL, as a crash does. */
   crash(): void {
     process.kill(-(this.server.pid ?? 0), "SIGKILL");
@@ -338,17 +349,19 @@ export class Editor {
 
   private async quick(key: string, text: string, row: string): Promise<void> {
     const box = this.page.locator(".quick-input-widget:visible input").first();
+    // What a window offers comes bit by bit after its start, and a list that is open stays as it was asked for: then anew.
     await eventually(async () => {
       if (!(await box.isVisible())) {
         await this.press(key);
-        await sleep(150);
       }
-      return box.isVisible();
-    }, "the quick input");
-    await box.fill(text);
-    const wanted = this.page.locator(".quick-input-widget .quick-input-list .monaco-list-row", { hasText: row }).first();
-    await wanted.waitFor();
-    await wanted.click();
+      await box.fill(text, { timeout: 2_000 });
+      const wanted = this.page.locator(".quick-input-widget .quick-input-list .monaco-list-row", { hasText: row }).first();
+      await wanted.click({ timeout: 5_000 }).catch(async (error: unknown) => {
+        await this.press("Escape");
+        throw error;
+      });
+      return true;
+    }, `the entry "${row}"`, 90_000);
   }
 
   private texts(selector: string): Promise<string[]> {

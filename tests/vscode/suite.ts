@@ -114,6 +114,7 @@ async function main(): Promise<void> {
   await withoutPython();
   await restricted();
   await inChinese();
+  await comingAndGoing();
 }
 
 /** A large workspace on a machine that has never seen Headway. */
@@ -215,8 +216,7 @@ async function firstDay(): Promise<void> {
       editor.setSettings({ "headway.completion.maxItems": 50 });
       await editor.command("Headway: Restart Server");
       await editor.status(UP, 60_000);
-      await editor.command("Developer: Reload Window");
-      await editor.page.waitForSelector(".monaco-workbench .part.statusbar .statusbar-item");
+      await editor.reload();
       await editor.status(UP, 60_000);
       await eventually(() => editor.servers().length === 1, "exactly one server", 15_000);
     });
@@ -345,6 +345,47 @@ async function inChinese(): Promise<void> {
       assert.ok(rows.some((row) => row.includes("暂停后台任务")), rows.join());
       await now.shot("chinese-menu");
       await editor.press("Escape");
+    });
+  });
+}
+
+/**
+ * Windows that are loaded anew and an extension that is switched off and on: each leaves exactly what belongs to the live window.
+ * What is switched on late shares its process with all others, GitHub Copilot Chat among them, which are there already.
+ */
+async function comingAndGoing(): Promise<void> {
+  const workspace = join(TOP, "coming");
+  largeWorkspace(workspace, 30);
+  const storage = existsSync(STORAGE) ? { storage: STORAGE } : {};
+  const times = Number(process.env["HEADWAY_RELOADS"] ?? 4);
+  await scenario("coming and going", { workspace, settings: UNHURRIED, ...storage }, async (now) => {
+    await now.check(`${String(times)} reloads leave one server each time`, async (editor) => {
+      await editor.status(UP, 120_000);
+      for (let turn = 0; turn < times; turn++) {
+        const before = editor.servers();
+        await editor.reload();
+        await eventually(() => before.every((pid) => !editor.servers().includes(pid)), "the end of the old window's server", 60_000);
+        await editor.status(UP, 60_000);
+        assert.equal(editor.servers().length, 1, `after reload ${String(turn + 1)}`);
+      }
+    });
+    await now.check(`${String(times / 2)} times switched off, no server is left, and one when switched on again`, async (editor) => {
+      for (let turn = 0; turn < times / 2; turn++) {
+        await editor.command("Extensions: Disable All Installed Extensions");
+        await editor.reload(); // A running extension ends only with its window.
+        await eventually(() => editor.servers().length === 0, "no server", 60_000);
+        assert.equal(await editor.statusItem(), undefined);
+        await editor.command("View: Show Extensions"); // A new window looks for what is installed when somebody asks.
+        await eventually(
+          async () => {
+            await editor.command("Extensions: Enable All Extensions");
+            return editor.status(UP, 20_000);
+          },
+          "the extension at work again",
+          180_000,
+        );
+        assert.equal(editor.servers().length, 1, `after switching on ${String(turn + 1)}`);
+      }
     });
   });
 }
