@@ -37,7 +37,7 @@ Handler: TypeAlias = Callable[[Any], Any]
 Gate: TypeAlias = Callable[[str, bool], RpcError | None]
 
 _SLICE_S = 0.004
-# For so long a request steps back behind bytes that are there, as one of them may be its cancel.
+# For so long a request steps back behind bytes that are there (and once in any case): they may bring its cancel.
 _STEPS_BACK_S = 0.01
 _MAX_WAITING = 20_000
 
@@ -46,11 +46,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Waiting:
-    """A message in line. `cancelled`: it was answered already and must not run."""
+    """A message in line. `cancelled`: it was answered already and must not run; `looked`: see `_steps_back`."""
 
     message: dict[str, Any]
     came_at_s: float
     cancelled: bool = False
+    looked: bool = False
 
 
 @dataclass(slots=True)
@@ -221,7 +222,8 @@ class Connection:
         """Whether more came that is to be looked at first: of a flood of keys only the last request need ever run."""
         if waiting.cancelled or "id" not in waiting.message:
             return False
-        return self._loop.time() - waiting.came_at_s < _STEPS_BACK_S and self.read_more()
+        looked, waiting.looked = waiting.looked, True
+        return (not looked or self._loop.time() - waiting.came_at_s < _STEPS_BACK_S) and self.read_more()
 
     def _handle(self, waiting: _Waiting) -> None:
         message = waiting.message
