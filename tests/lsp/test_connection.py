@@ -211,8 +211,8 @@ def test_a_cancel_that_waits_in_the_pipe_keeps_the_request_from_running() -> Non
             peer.connection.requests["work"] = ran.append
             peer.send(peer.cancel(1), peer.request(2, "work", "the later one"))
             peer.connection.receive(frame(json.dumps(peer.request(1, "work", "cancelled")).encode()))
-            assert ran == ["the later one"]
             assert [(await peer.next())["id"] for _ in range(2)] == [1, 2]
+            assert ran == ["the later one"]
 
     check(scenario)
 
