@@ -88,6 +88,20 @@ def test_cr_and_lf_that_meet_become_one_line_end() -> None:
     assert [text.line(n) for n in range(text.line_count)] == ["a", "b"]
 
 
+@pytest.mark.usefixtures("block_length")
+def test_cr_and_lf_meet_across_what_an_earlier_edit_left_empty() -> None:
+    """An edit that ends a block with a line end leaves no empty block behind which the next edit would not look."""
+    text = Text("\r\n\r\n\n\r\n\n").apply(
+        [
+            Edit(Range(Position(3, 0), Position(6, 0)), "bcbc\r"),
+            Edit(Range(Position(0, -1), Position(3, 2)), "\n"),
+            Edit(Range(Position(3, 1), Position(6, -1)), "\n\r\na"),
+        ]
+    )
+    whole = Text(str(text))
+    assert [text.line(n) for n in range(text.line_count)] == [whole.line(n) for n in range(whole.line_count)]
+
+
 def test_an_edit_of_a_long_text_touches_one_block() -> None:
     """An edit keeps every block but those it lies in, so its cost does not grow with the text."""
     text = Text("x = 'some line of code'\n" * 200_000)

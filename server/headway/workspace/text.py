@@ -150,7 +150,12 @@ class Text:
             merged = self._blocks[first].text + merged
         text = Text.__new__(Text)
         text._joined = None
-        text._adopt(self._blocks[:first] + _cut(merged) + self._blocks[last + 1 :])
+        blocks, rest = _cut(merged), self._blocks[last + 1 :]
+        if rest and not blocks[-1].text:
+            blocks = blocks[
+                :-1
+            ]  # Only the last block may be empty: two line ends that meet are looked for in neighbours.
+        text._adopt(self._blocks[:first] + blocks + rest)
         return text
 
     def _place(self, position: Position) -> tuple[int, int]:
