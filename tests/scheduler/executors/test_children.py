@@ -104,6 +104,17 @@ async def test_a_cancelled_run_is_asked_or_killed(
 
 
 @pytest.mark.asyncio
+async def test_a_program_can_be_interrupted_though_we_cannot() -> None:
+    """What a shell starts in its background ignores interrupts, and so would all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        done = await run(script("import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.stdout == b"True\n"
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("argv", "reason"),
     [(["/no/such/program"], "no such"), (["sh"], "absolute"), ([__file__], "no such"), (["/tmp"], "no such")],

@@ -61,6 +61,12 @@ def lower_priority(priority: str) -> None:
 
 
 def _become(argv: list[str]) -> None:
+    import signal
+
+    # Requests to end are how a program is asked to stop. What was started in a shell's background, and all below it,
+    # inherits that an interrupt is ignored.
+    for request in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(request, signal.SIG_DFL)
     try:
         os.execv(argv[0], argv)
     except OSError as error:
