@@ -61,12 +61,13 @@ def lower_priority(priority: str) -> None:
 
 
 def _become(argv: list[str]) -> None:
-    import signal
+    # What `signal` is made of: its enumerations would take longer to make than all the rest that is done here.
+    import _signal  # type: ignore[import-not-found]
 
     # Requests to end are how a program is asked to stop. What was started in a shell's background, and all below it,
     # inherits that an interrupt is ignored.
-    for request in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(request, signal.SIG_DFL)
+    for request in (_signal.SIGINT, _signal.SIGTERM):
+        _signal.signal(request, _signal.SIG_DFL)
     try:
         os.execv(argv[0], argv)
     except OSError as error:
