@@ -50,19 +50,6 @@ def test_payloads_have_the_declared_keys(tmp_path: Path) -> None:
     run(scenario())
 
 
-def test_who_asks_right_behind_initialized_hears_of_what_begins(tmp_path: Path) -> None:
-    (tmp_path / "module.py").write_text("NAME = 1\n")
-
-    async def scenario() -> None:
-        async with server(tmp_path) as wire:
-            await wire.initialize(tmp_path)
-            snapshot = await wire.ask("headway/snapshot", {})
-            assert sum(snapshot["queues"]["BATCH"].values()) > 0  # the index
-            assert await wire.exit() == 0
-
-    run(scenario())
-
-
 def test_hundreds_of_tasks_are_told_calmly_and_the_last_word_is_true(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with server(tmp_path) as wire:

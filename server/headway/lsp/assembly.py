@@ -85,9 +85,9 @@ class Assembly:
         rooms = build_rooms(self._session, groundwork.engine, capabilities.encoding.value)
         if not log_level_is_set:
             self._session.rooms.append(_LogLevel(self._session))
-        self._headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress, tongue)
-        self._headway_requests.register(connection)
-        Commands(self._session, self._headway_requests).register(connection)
+        headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress, tongue)
+        headway_requests.register(connection)
+        Commands(self._session, headway_requests).register(connection)
         search_requests = SearchRequests(self._session, rooms.searching, capabilities)
         search_requests.register(connection)
         LanguageRequests(
@@ -116,7 +116,6 @@ class Assembly:
         self._jobs.open()
         self._progress.open()
         self._pull_settings()
-        self._headway_requests.rooms_stand.clear()
         self._starting = self._tasks.create_task(self._start_session())
 
     async def _start_session(self) -> None:
@@ -126,7 +125,6 @@ class Assembly:
             result = await answer_async(room.start(), f"starting {type(room).__name__}")
             if result.error is not None:
                 self._session.degraded(type(room).__name__, result.error.message)
-        self._headway_requests.rooms_stand.set()
         if len(self._session.documents):
             await asyncio.sleep(FIRST_KEYS_S)  # and then there is something to do: no idle in between is told
         self._queue_state.started()

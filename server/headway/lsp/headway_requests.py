@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import re
@@ -30,7 +29,6 @@ _BACKGROUND = (Priority.LOW, Priority.BATCH)
 _TOLD = ("headway", "ty", "ruff")
 _INSTALLED = re.compile(rf"({'|'.join(_TOLD)})-(\w[^-]*)\.dist-info")
 _LONGEST_TIMELINE_MS = 3_600_000.0
-_BEGINS_WITHIN_S = 1.0
 
 
 class HeadwayRequests:
@@ -44,8 +42,6 @@ class HeadwayRequests:
         self._scheduler = session.scheduler
         self._queue_state = queue_state
         self._progress = progress
-        self.rooms_stand = asyncio.Event()  # to be cleared while the rooms are being started
-        self.rooms_stand.set()
 
     def register(self, connection: Connection) -> None:
         """Make these the handlers of a connection."""
@@ -63,16 +59,7 @@ class HeadwayRequests:
             }
         )
 
-    def snapshot(self, params: object) -> Encoded | Coroutine[Any, Any, Encoded]:
-        # What `initialized` lets begin begins one after the other: in between there would be nothing to tell.
-        return self._snapshot() if self.rooms_stand.is_set() else self._snapshot_of_what_begins()
-
-    async def _snapshot_of_what_begins(self) -> Encoded:
-        with contextlib.suppress(TimeoutError):  # A room that takes its time does not hide what the others do.
-            await asyncio.wait_for(self.rooms_stand.wait(), _BEGINS_WITHIN_S)
-        return self._snapshot()
-
-    def _snapshot(self) -> Encoded:
+    def snapshot(self, params: object) -> Encoded:
         snapshot = self._scheduler.snapshot()
         wall_ms, tongue = self._scheduler.wall_ms, self._tongue
         found: wire.Snapshot = {
