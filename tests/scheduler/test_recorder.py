@@ -48,7 +48,7 @@ async def work(lasts_s: float = 0.5, fails: bool = False) -> None:
 
 
 async def units(count: int) -> AsyncIterator[Task]:
-    """Tasks that fit beside LOW work: what is content with less runs longer in the simulator, while a sleep does not."""
+    """Tasks that fit beside LOW work: what makes do with less runs longer in the simulator, a sleep does not."""
     for number in range(count):
         yield Task(name=f"SECRET unit {number}", call=work, args=(0.2,), requirement=Requirement(cpu_cores=0.3))
 
