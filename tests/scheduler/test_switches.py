@@ -13,7 +13,17 @@ import pytest
 
 from headway.scheduler.config import OnBattery, RetryDefaults, SchedulerConfig
 from headway.scheduler.executors.base import Gpu, Totals
-from headway.scheduler.model import ErrorKind, Priority, Requirement, RetryPolicy, TaskState, TimeoutPolicy
+from headway.scheduler.model import (
+    ErrorKind,
+    Priority,
+    Requirement,
+    RetryPolicy,
+    Step,
+    StepKind,
+    Task,
+    TaskState,
+    TimeoutPolicy,
+)
 from headway.scheduler.strategies import DEFAULT, FIFO, PRIORITY, Strategy
 from tests.scheduler.world import Work, World, job, steps, task
 
@@ -269,6 +279,42 @@ def battery_pauses(world: World) -> bool:
     return held and world.order == ["low"]
 
 
+def deaf(world: World, kind: StepKind, **work: Any) -> int:
+    """Submit a task that takes all room and does not stop after its second, nor soon after it is told to."""
+    made = Step(name="deaf", call=Work(lasts_s=1e6, stubborn_s=1e6, **work), kind=kind)
+    limits = TimeoutPolicy(heartbeat_s=1.0)
+    return world.submit(job(Task(name="deaf", steps=(made,), requirement=BIG, timeout=limits)))[0]
+
+
+def what_is_deaf_is_ended_after_a_grace(world: World) -> bool:
+    """A process that does not heed its cancel is killed; its task ends, and its room and slot are free."""
+    ticket = deaf(world, StepKind.PROCESS)
+    world.run("next", requirement=BIG)
+    world.pass_s(1.05)
+    graced = ticket not in world.outcomes
+    world.pass_s(0.1)
+    return graced and ticket in world.outcomes and "next" in world.order and not any(world.core.slots.used[3:])
+
+
+def what_cannot_even_be_killed_is_gone_on_without(world: World) -> bool:
+    """A process that hangs in the kernel: its task ends all the same, half a second after the kill."""
+    ticket = deaf(world, StepKind.PROCESS, killable=False)
+    world.pass_s(1.5)
+    waited = ticket not in world.outcomes
+    world.pass_s(0.2)
+    return waited and ticket in world.outcomes and world.outcome(ticket).state is TaskState.FAILED
+
+
+def room_of_what_never_ends_is_given_back(world: World) -> bool:
+    """A thread cannot be ended: after five minutes others get its room, though its slot stays taken."""
+    deaf(world, StepKind.THREAD)
+    world.run("next", Work(lasts_s=1.0), requirement=BIG)
+    world.pass_s(290)
+    kept = world.order == ["deaf"]
+    world.pass_s(20)
+    return kept and world.order == ["deaf", "next"] and sum(world.core.slots.used[:3]) == 1
+
+
 def failures_are_retried(world: World) -> bool:
     ticket = world.run("a", Work(fails=1), priority=Priority.LOW)
     world.settle()
@@ -343,6 +389,9 @@ MECHANISMS = [
     Mechanism(background_leaves_a_little, with_config(spare_cpu_cores=0.0)),
     Mechanism(battery_slows, with_config(on_battery=OnBattery.IGNORE)),
     Mechanism(battery_pauses, with_config(on_battery=OnBattery.IGNORE), with_config(on_battery=OnBattery.PAUSE)),
+    Mechanism(what_is_deaf_is_ended_after_a_grace, with_config(cancel_grace_s=math.inf)),
+    Mechanism(what_cannot_even_be_killed_is_gone_on_without, with_config(kill_grace_s=math.inf)),
+    Mechanism(room_of_what_never_ends_is_given_back, with_config(forced_release_s=math.inf)),
     Mechanism(
         failures_are_retried, with_config(retries=dict.fromkeys(Priority, RetryDefaults(max_retries=0, stretch=1.0)))
     ),

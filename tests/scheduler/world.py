@@ -55,7 +55,7 @@ SMALL = Requirement(cpu_cores=0.1, memory_mb=1.0)
 class Work:
     """What a run does: takes `lasts_s`, then gives `value`, or fails the first `fails` times with `kind`.
 
-    `stubborn`: it ignores being told to stop for so long.
+    `stubborn_s`: it ignores being told to stop for so long; a process is killed after its grace, if it is `killable`.
     """
 
     lasts_s: float = 0.01
@@ -63,6 +63,7 @@ class Work:
     fails: int = 0
     kind: ErrorKind = ErrorKind.NETWORK
     stubborn_s: float = 0.0
+    killable: bool = True
     partial: Any = None
     retry_after_s: float | None = None
     cpu_s: float | None = None
@@ -282,7 +283,7 @@ class World:
         work = begun.run.call
         assert isinstance(work, Work)
         late_s = work.stubborn_s
-        if begun.run.kind is StepKind.PROCESS:
+        if begun.run.kind is StepKind.PROCESS and work.killable:
             late_s = min(late_s, grace_s)
         self._ends = [found for found in self._ends if found[2] != run_id]
         heapq.heapify(self._ends)

@@ -57,7 +57,10 @@ class SchedulerConfig:
     queue_capacity: int = 20_000
     remembered_jobs: int = 200
     remembered_results: int = 1_000  # of a lazily fed job
-    cancel_grace_s: float = 0.1
+    cancel_grace_s: float = 0.1  # from when a run is told to stop until it is ended by force; math.inf: never
+    kill_grace_s: float = 0.5  # more, for a worker process to be killed; its task then ends without it
+    # What a run that cannot be ended (a thread) holds is given back after this; its slot stays taken. math.inf: never.
+    forced_release_s: float = 300.0
     quanta_s: tuple[float, float, float, float, float] = (0.01, 0.02, 0.05, 0.1, 0.2)
     sink_after_quanta: int = 3
     rise_after_s: float = 5.0  # math.inf: no ageing

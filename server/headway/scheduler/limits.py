@@ -15,11 +15,6 @@ from headway.scheduler.records import ENDED, Cause, Run, TaskRecord, Wait
 from headway.scheduler.stimuli import AbandonRun, CancelRun
 from headway.scheduler.timeouts import Limit, Timers, next_due
 
-# A process is killed by its executor after the grace; only if that fails, too, its task ends without it.
-_KILL_S: Final = 0.5
-# What a run that will not stop holds is given back after this; its slot stays taken.
-_FORCED_RELEASE_S: Final = 300.0
-
 _TIMED_OUT: Final = {
     Limit.SOFT: "{} ran longer than its soft limit of {:.3g} s",
     Limit.HARD: "{} ran longer than its limit of {:.3g} s",
@@ -141,11 +136,14 @@ class Limits:
 
     def _tell(self, run: Run, now_s: float) -> None:
         """Tell a run to stop, and look after the grace whether it did."""
-        grace_s = self._config.cancel_grace_s
+        config = self._config
+        grace_s = config.cancel_grace_s
         self._outbox.commands.append(CancelRun(run.run_id, grace_s))
         if run.timer is not None:
             self._timers.cancel(run.timer)
-        run.timer = self._timers.set(now_s + grace_s + (_KILL_S if run.kind is StepKind.PROCESS else 0.0), run)
+        # A process is killed by its executor after the grace; only if that fails, too, its task ends without it.
+        kill_s = config.kill_grace_s if run.kind is StepKind.PROCESS else 0.0
+        run.timer = self._timers.set(now_s + grace_s + kill_s, run)
 
     def _abandon(self, run: Run, now_s: float) -> None:
         """Go on without a run that does not stop: a coroutine is forgotten, a thread or process keeps its slot."""
@@ -157,7 +155,7 @@ class Limits:
             self._admission.release(run, now_s - run.began_at_s)
             self._outbox.commands.append(AbandonRun(run.run_id, record.task.name))
         else:
-            run.timer = self._timers.set(now_s + _FORCED_RELEASE_S, run)
+            run.timer = self._timers.set(now_s + self._config.forced_release_s, run)
         self._endings.run_stopped(record, run, now_s)
 
     # ---- of what waits ----------------------------------------------------------------------------------------------
