@@ -132,3 +132,19 @@ def test_a_timeline_of_more_than_is_kept_is_all_that_is_kept(tmp_path: Path) -> 
             assert await wire.exit() == 0
 
     run(scenario())
+
+
+def test_what_begins_by_itself_is_seen_waiting_from_the_start_and_holds_nothing_yet(tmp_path: Path) -> None:
+    """Whoever looks right behind `initialized` sees neither an idle server nor one that has begun already."""
+
+    async def scenario() -> None:
+        (tmp_path / "a.py").write_text("def made():\n    pass\n")
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path)
+            state = await wire.ask("headway/snapshot", {})
+            assert sum(state["queues"]["BATCH"].values()) == 1
+            assert state["resources"]["cpuCores"]["used"] == state["resources"]["memoryMb"]["used"] == 0
+            await wire.note("headway/queueState", lambda state: not any(state["queues"]["BATCH"].values()))
+            assert await wire.exit() == 0
+
+    run(scenario())

@@ -111,6 +111,8 @@ class Assembly:
 
     def client_is_ready(self) -> None:
         """`initialized` came: the client may be told and asked things, and background work may begin."""
+        for room in self._session.rooms:
+            room.announce()
         self._client.register()
         self._queue_state.open()
         self._jobs.open()

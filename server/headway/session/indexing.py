@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from headway.scheduler.model import Job, JobOutcome, Priority, Task
+from headway.scheduler.model import Job, JobOutcome, Priority, Requirement, Task, TaskKind
 from headway.session.answers import Answers
 from headway.session.arguments import Arguments
 from headway.session.edits import Edits
@@ -32,6 +32,7 @@ IndexState = Literal["indexing", "complete", "paused", "off"]
 # Watchers lose events in bursts, and some clients have none; comparing costs little where nothing has changed.
 _RESCAN_S: Final = 300.0
 _RESCAN_UNWATCHED_S: Final = 30.0
+_NOTHING: Final = Requirement(cpu_cores=0.0, memory_mb=0.0)
 
 
 class Indexing(Room):
@@ -57,11 +58,25 @@ class Indexing(Room):
         self._first_scan_after_s = first_scan_after_s
         self._first_scan: asyncio.TimerHandle | None = None  # until then
         self._rescan_timer: asyncio.TimerHandle | None = None
+        self._begun = asyncio.Event()  # and what was announced is there
         self._started = False
         self._answers: Answers | None = None
         self._view: IndexView | None = None
 
     # ---- life -------------------------------------------------------------------------------------------------------
+
+    def announce(self) -> None:
+        if not self._wanted():
+            return
+        self.context.scheduler.submit(
+            Job(
+                type="index",
+                title=say("Index {folders}", folders=", ".join(folder.name for folder in self._wanted().values())),
+                tasks=(Task(name="begin", call=self._begun.wait, kind=TaskKind.COROUTINE, requirement=_NOTHING),),
+                priority=Priority.BATCH,
+                visible=False,
+            )
+        )
 
     async def start(self) -> None:
         self._started = True
@@ -69,6 +84,8 @@ class Indexing(Room):
         if self._first_scan_after_s and len(self.context.documents):
             loop = asyncio.get_running_loop()
             self._first_scan = loop.call_later(self._first_scan_after_s, self._scan_first)
+        else:
+            self._begun.set()
         self.folders_changed()
         self._arm_rescan()
 
@@ -113,6 +130,7 @@ class Indexing(Room):
 
     def _scan_first(self) -> None:
         self._first_scan = None
+        self._begun.set()
         for folder in self._folders.values():
             folder.rescan()
 

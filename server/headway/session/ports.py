@@ -110,8 +110,11 @@ class Room:
     All methods are called on the event loop and must return within about a millisecond: work is submitted as jobs.
     """
 
+    def announce(self) -> None:
+        """`initialized` came: what this room will do by itself is among what waits from here on, before any `start`."""
+
     async def start(self) -> None:
-        """The client is ready (`initialized` came); background work may be submitted."""
+        """The client is ready, and the rooms before this one are started; background work may be submitted."""
 
     async def close(self) -> None:
         """The server ends; open jobs are cancelled by the scheduler, children must be gone when this returns."""
