@@ -190,11 +190,12 @@ class Admission:
             return None
         if record.pool >= 0 and not self.slots.free(record.pool):
             return None
-        if self.quota.lacking(record.shape, discipline.guaranteed, discipline.ages):
+        shape = record.shape
+        if shape.uses and self.quota.lacking(shape, discipline.guaranteed, discipline.ages):
             return None
         if record.order is None:
             record.order = self.queue.new_order()
-        return self._give(record, discipline, record.shape, False, now_s)
+        return self._give(record, discipline, shape, False, now_s)
 
     def admit(self, now_s: float) -> list[Start]:
         """Take those that may start now out of the queue, most urgent first, and give them their room."""

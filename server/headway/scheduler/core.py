@@ -103,8 +103,7 @@ class SchedulerCore:
         self.flow.overload.unfold = self.errands.unfold
         self.book.find_folded = self.errands.find
         self._totals, self._kept_free = totals, kept_free(config, totals)
-        self._now_s = -math.inf
-        self._claim_at_s = math.inf
+        self._now_s, self._claim_at_s = -math.inf, math.inf
 
     # ---- the entrance -----------------------------------------------------------------------------------------------
 
@@ -118,15 +117,14 @@ class SchedulerCore:
         """
         if isinstance(event, StepEnded):
             return self.step_ended(event.run_id, event.result, now_s)
+        if isinstance(event, Submitted) and len(event.jobs) == 1 and event.jobs[0].share_key is None:
+            return self.submit_one(event.jobs[0], event.tickets[0], event.attempt, now_s)
         if now_s < self._now_s:
             now_s = self._now_s
         else:
             self._now_s = now_s
         self._outbox.commands = []
-        if isinstance(event, Submitted):
-            self.jobs.submit(event, now_s)
-        else:
-            self._take(event, now_s)
+        self._take(event, now_s)
         return self._answer(now_s)
 
     def step_ended(self, run_id: int, result: StepResult, now_s: float) -> list[Command]:
@@ -208,6 +206,8 @@ class SchedulerCore:
     def _take(self, event: Input, now_s: float) -> None:
         """Take what does not come with each task."""
         match event:
+            case Submitted():
+                self.jobs.submit(event, now_s)
             case TimePassed():
                 self._time_passed(event.stood_still_s, now_s)
             case HeartbeatSeen():
@@ -227,7 +227,7 @@ class SchedulerCore:
                 self.errands.open = False
                 self.errands.unfold_all()
                 self.jobs.close(event.reason, now_s)
-            case StepEnded() | Submitted():
+            case StepEnded():
                 raise AssertionError("taken by `handle`")
             case _:
                 self._steer(event, now_s)

@@ -76,9 +76,6 @@ class Jobs:
             raise SchedulerClosedError
         book = self.book
         jobs, tickets = event.jobs, event.tickets
-        if len(jobs) == 1 and jobs[0].share_key is None:
-            self.submit_one(jobs[0], tickets[0], event.attempt, now_s)
-            return
         made: list[JobRecord | None] = []
         new_tasks = 0
         supersedes = False

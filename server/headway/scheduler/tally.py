@@ -17,6 +17,7 @@ from headway.scheduler.trace import Trace
 
 _AT_ONCE: Final = 200  # is counted within a third of a millisecond
 _READY: Final = TaskState.READY
+_PRIORITIES: Final = tuple(Priority)
 
 
 class Tally:
@@ -30,6 +31,7 @@ class Tally:
 
     def __init__(self, metrics: Metrics, trace: Trace, errands: Errands) -> None:
         self._metrics = metrics
+        self._recent = metrics.recent
         self._trace = trace
         self._errands = errands
         self._queued: list[Errand] = []
@@ -41,50 +43,54 @@ class Tally:
         trace.id_of = errands.id_of
 
     def queued(self, errand: Errand, now_s: float) -> None:
-        metrics = self._metrics
-        if now_s >= metrics.recent.until_s:
-            self.count()  # what came before is of the slice before; the first that comes begins the next one
-            metrics.recent.at(now_s)
-        if now_s >= metrics.due_s:
-            metrics.due(now_s)
-        self._queued.append(errand)
-        if len(self._queued) >= _AT_ONCE:
+        if now_s >= self._recent.until_s or now_s >= self._metrics.due_s:
+            self._turn(now_s)
+        queued = self._queued
+        queued.append(errand)
+        if len(queued) >= _AT_ONCE:
             self.count()
 
     def ended(self, errand: Errand, now_s: float) -> None:
+        if now_s >= self._recent.until_s or now_s >= self._metrics.due_s:
+            self._turn(now_s)
+        ended = self._ended
+        ended.append(errand)
+        if len(ended) >= _AT_ONCE:
+            self.count()
+
+    def _turn(self, now_s: float) -> None:
+        """Begin another slice of time, or let whoever samples do so: it is due."""
         metrics = self._metrics
-        if now_s >= metrics.recent.until_s:
-            self.count()  # what came before is of the slice before
-            metrics.recent.at(now_s)
+        if now_s >= self._recent.until_s:
+            self.count()  # what came before is of the slice before; the first that comes begins the next one
+            self._recent.at(now_s)
         if now_s >= metrics.due_s:
             metrics.due(now_s)
-        self._ended.append(errand)
-        if len(self._ended) >= _AT_ONCE:
-            self.count()
 
     def count(self) -> None:
         """Count all that has come, started and ended since, as `Metrics` does by their events."""
-        queued, started, ended = self._queued, self._started, self._ended
-        if not (queued or started or ended):
-            return
-        for level, submitted in zip(self._metrics.levels, self._recently(SUBMITTED, queued), strict=True):
-            level.submitted += submitted
-        queued.clear()
-        for level, attempts in zip(self._metrics.levels, self._recently(ATTEMPTS, started), strict=True):
-            level.attempts += attempts
-        started.clear()
-        for level, completed in zip(self._metrics.levels, self._recently(COMPLETED, ended), strict=True):
-            level.completed += completed
-        for priority in {errand.priority for errand in ended}:
-            self._judge(priority, [errand for errand in ended if errand.priority is priority])
-        self._trace.errands([(it.number, it.name, it.priority, it.finished_at_s, it.ran_s) for it in ended])
-        ended.clear()
+        levels = self._metrics.levels
+        if queued := self._queued:
+            for priority, count in self._recently(SUBMITTED, queued):
+                levels[priority].submitted += count
+            queued.clear()
+        if started := self._started:
+            for priority, count in self._recently(ATTEMPTS, started):
+                levels[priority].attempts += count
+            started.clear()
+        if ended := self._ended:
+            for priority, count in self._recently(COMPLETED, ended):
+                levels[priority].completed += count
+                alike = count == len(ended)
+                self._judge(priority, ended if alike else [it for it in ended if it.priority is priority])
+            self._trace.errands([(it.number, it.name, it.priority, it.finished_at_s, it.ran_s) for it in ended])
+            ended.clear()
 
     def _judge(self, priority: Priority, ended: list[Errand]) -> None:
         """Judge the times of errands of a priority as `Metrics.ended` does; at high rates most are passed over."""
         level, limit_s = self._metrics.levels[priority], self._metrics.sla_s[priority]
         if limit_s is not None:
-            kept = sum([errand.finished_at_s - errand.ready_at_s <= limit_s for errand in ended])
+            kept = [errand.finished_at_s - errand.ready_at_s <= limit_s for errand in ended].count(True)
             level.sla_kept += kept
             level.sla_broken += len(ended) - kept
         sampler, last_at_s = level.sampler, ended[-1].finished_at_s
@@ -98,14 +104,16 @@ class Tally:
             position += 1
             position += sampler.pass_over(len(ended) - position, last_at_s)
 
-    def _recently(self, kind: int, errands: list[Errand]) -> list[int]:
-        """Count errands by priority, in the recent past, too; return how many of each there were."""
-        counts = [0] * len(Priority)
-        for errand in errands:
-            counts[errand.priority] += 1
-        newest = self._metrics.recent.newest
-        for priority, count in enumerate(counts, kind):
-            newest[priority] += count
+    def _recently(self, kind: int, errands: list[Errand]) -> list[tuple[Priority, int]]:
+        """Count errands by priority, in the recent past, too; return how many there were of each that there were."""
+        priorities = [errand.priority for errand in errands]
+        first = priorities[0]
+        counts = [(first, priorities.count(first))]
+        if counts[0][1] < len(priorities):
+            counts = [(priority, count) for priority in _PRIORITIES if (count := priorities.count(priority))]
+        newest = self._recent.newest
+        for priority, count in counts:
+            newest[kind + priority] += count
         return counts
 
     def unfolded(self, errand: Errand) -> None:
