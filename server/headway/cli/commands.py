@@ -160,6 +160,9 @@ def _loopback(text: str) -> tuple[str, int]:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    from headway.scheduler import late_classes
+
+    late_classes.install()  # before the modules that define classes are imported
     from headway.lsp import logs
     from headway.lsp.streams import stdio_streams, tcp_streams
 

@@ -218,6 +218,9 @@ class _Worker:
 
     def _attempt(self, body: bytes) -> tuple[int, tuple[Any, ...], bytes]:
         """Run the step; return kind, further meta and body of the answer."""
+        from headway.scheduler import late_classes
+
+        late_classes.install()  # before the step's module is imported; a worker that has none yet needs it not
         try:
             try:
                 call, args, kwargs, *data = pickle.loads(body)
