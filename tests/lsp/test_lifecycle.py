@@ -71,6 +71,56 @@ def test_a_start_that_is_cancelled_is_answered_at_once_and_goes_on(tmp_path: Pat
     run(scenario())
 
 
+def test_who_does_not_wait_for_the_answer_is_answered_in_order(tmp_path: Path) -> None:
+    """All that a client writes behind `initialize` in one breath: the server says nothing before its answer."""
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            uri = (tmp_path / "a.py").as_uri()
+            starting, first = wire.request("initialize", {"processId": None, "capabilities": {}})
+            wire.notify("initialized", {})
+            wire.notify("textDocument/didOpen", opening(uri, "value_of_it = 1\nval"))
+            _, second = wire.request("textDocument/completion", asking(uri, 1, 3))
+            assert next(item["label"] for item in (await second)["items"]) == "value_of_it"
+            assert first.done()
+            assert wire.seen[0]["id"] == starting
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
+def test_nothing_is_left_to_import_for_the_first_key(tmp_path: Path) -> None:
+    """What were still to be imported when `initialize` is answered would make who types right away wait."""
+
+    async def scenario() -> None:
+        async with server(tmp_path, python=("-X", "importtime")) as wire:
+            uri = (tmp_path / "a.py").as_uri()
+            await wire.initialize()
+            wire.notify("textDocument/didOpen", opening(uri, "value_of_it = 1\nval"))
+            await wire.ask("textDocument/completion", asking(uri, 1, 3))
+            assert await wire.exit() == 0
+            before, ready, behind = (tmp_path / "stderr.txt").read_text().partition("the server is ready")
+            assert ready
+            assert "headway.session.typed_word" in imported(before)
+            assert imported(behind) == []
+
+    run(scenario())
+
+
+def opening(uri: str, text: str) -> dict[str, object]:
+    return {"textDocument": {"uri": uri, "languageId": "python", "version": 1, "text": text}}
+
+
+def asking(uri: str, line: int, character: int) -> dict[str, object]:
+    return {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
+
+
+def imported(told: str) -> list[str]:
+    """Return the modules of ours that the interpreter has said to have imported, in that order."""
+    lines = [line.rpartition("|")[2].strip() for line in told.splitlines() if "import time:" in line]
+    return [name for name in lines if name.split(".")[0] == "headway"]
+
+
 @pytest.mark.parametrize("options", [None, 5, {}, {"settings": 7, "cacheDir": 3, "trusted": "yes"}, {"x": [1]}])
 def test_odd_options_have_defaults(tmp_path: Path, options: object) -> None:
     async def scenario() -> None:

@@ -202,17 +202,19 @@ async def server(
     probes: bool = True,
     env: Mapping[str, str] | None = None,
     within: Sequence[str] = (),
+    python: Sequence[str] = (),
 ) -> AsyncIterator[Wire]:
     """A server process in a home of its own; ended hard when the test leaves it running.
 
     Args:
         within: A command that becomes the one that follows it, and changes its surroundings.
+        python: Options of the interpreter.
     """
     environment = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), **(env or {})}
     flags = ["--enable-probes"] if probes else []
     with (home / "stderr.txt").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *within, sys.executable, "-I", "-m", "headway", "serve", "--stdio", *flags, *arguments,
+            *within, sys.executable, "-I", *python, "-m", "headway", "serve", "--stdio", *flags, *arguments,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, env=environment, cwd=home,
         )  # fmt: skip
     wire = Wire(process)

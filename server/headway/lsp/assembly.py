@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class Assembly:
-    """Everything behind the connection. Made after `initialize` was answered, on the event loop."""
+    """Everything behind the connection. Made before `initialize` is answered, on the event loop."""
 
     def __init__(
         self,

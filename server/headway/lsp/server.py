@@ -1,8 +1,9 @@
 """The server's life around one connection: initialize, serve, shutdown, and the ends that nobody asked for.
 
-`initialize` is answered when the server can nearly serve, not at once: an editor shows names of its own as long as no
-server offers any, and waits for one that does. What comes before it can waits in line. Most of a start is importing, so
-ty is started first and the rest imported while it reads (`groundwork`).
+`initialize` is answered when the server can serve, not at once: an editor shows names of its own as long as no server
+offers any, and waits for one that does; and who types right away is not to wait for a server that is still importing.
+What comes before it can waits in line. Most of a start is importing, so ty is started first and the rest imported while
+it reads (`groundwork`).
 """
 
 from __future__ import annotations
@@ -126,10 +127,10 @@ class Server:
 
     async def _start(self, params: dict[str, Any], capabilities: ClientCapabilities) -> dict[str, Any]:
         self._watch_editor(params)
-        nearly: asyncio.Future[None] = self._loop.create_future()
-        self._starting = self._tasks.create_task(self._assemble(params, capabilities, nearly))
+        ready: asyncio.Future[None] = self._loop.create_future()
+        self._starting = self._tasks.create_task(self._assemble(params, capabilities, ready))
         self._starting.add_done_callback(lambda _: self._connection.release())
-        await nearly
+        await ready
         job_types = (*_JOB_TYPES, "probe") if self._probes else _JOB_TYPES
         return {
             "capabilities": server_capabilities(capabilities, job_types=job_types, probes=self._probes),
@@ -145,29 +146,27 @@ class Server:
             self._editor.start()
 
     async def _assemble(
-        self, params: dict[str, Any], capabilities: ClientCapabilities, nearly: asyncio.Future[None]
+        self, params: dict[str, Any], capabilities: ClientCapabilities, ready: asyncio.Future[None]
     ) -> None:
-        """Make the server able to serve; `nearly` is done when no client can tell that something is still missing."""
-        result = await answer_async(self._build(params, capabilities, nearly), "the start of the server")
+        """Make the server able to serve, or end it; then `ready` is done and, a turn later, this."""
+        result = await answer_async(self._build(params, capabilities), "the start of the server")
         if result.error is not None:
             text = f"Headway cannot start: {result.error.message}"
             self._connection.notify("window/showMessage", {"type": 1, "message": text})
             self._end(1, text)
-        if not nearly.done():
-            nearly.set_result(None)
+        else:
+            _log.info("the server is ready")
+        if not ready.done():  # Its request may have been cancelled.
+            ready.set_result(None)
+        await asyncio.sleep(0)  # the answer goes out before what came behind its request is handled
 
-    async def _build(
-        self, params: dict[str, Any], capabilities: ClientCapabilities, nearly: asyncio.Future[None]
-    ) -> None:
+    async def _build(self, params: dict[str, Any], capabilities: ClientCapabilities) -> None:
         # What is imported stays: looking for garbage in it, now or later, would only keep the loop from turning.
         gc.disable()
         from headway.lsp.groundwork import Groundwork
 
         self._groundwork = Groundwork(self._connection, capabilities, params, probes=self._probes)
         await self._groundwork.start()
-        if not nearly.done():  # Its request may have been cancelled.
-            nearly.set_result(None)
-        await self._groundwork.import_rest()
         from headway.lsp.assembly import Assembly
         from headway.lsp.collecting import Collecting
 
@@ -220,13 +219,16 @@ class Server:
     def _end_of_input(self) -> None:
         # What came before the end counts, an exit above all; but nobody waits long for a client that has gone.
         self._connection.when_idle(lambda: self._end(1, "the input has ended"))
-        if self._starting is not None and not self._starting.done():
-            self._starting.add_done_callback(self._hear_last_words)
-        else:
-            self._hear_last_words()
+        self._hear_last_words()
 
     def _hear_last_words(self, started: object = None) -> None:
-        self._loop.call_later(_LAST_WORDS_S, self._end, 1, "the input has ended")
+        self._loop.call_later(_LAST_WORDS_S, self._last_words_are_heard)
+
+    def _last_words_are_heard(self) -> None:
+        if self._starting is not None and not self._starting.done():
+            self._starting.add_done_callback(self._hear_last_words)  # What waits in line for it is still to be heard.
+        else:
+            self._end(1, "the input has ended")
 
     def _lost(self) -> None:
         self._end(1, "the client has closed its end")
