@@ -101,6 +101,7 @@ class SchedulerConfig:
     breaker_open_s: float = 15.0
     quarantine_after_deaths: int = 2
     stall_report_s: float = 0.1  # the loop watchdog; math.inf: none
+    spares_after_s: float = 0.0  # after the start: from then on an idle worker is kept ready for what is CRITICAL
     watch: bool = True  # metrics, timeline and alerts from the start; else from when they are first asked for
 
     def __post_init__(self) -> None:

@@ -23,7 +23,9 @@ def own_executors(config: SchedulerConfig, totals: Totals) -> Executors:
     return Executors(
         loop=LoopExecutor(),
         thread=ThreadExecutor(),
-        process=ProcessExecutor(ProcessSettings.for_machine(cores, totals.memory_mb)),
+        process=ProcessExecutor(
+            ProcessSettings.for_machine(cores, totals.memory_mb, warm_after_s=config.spares_after_s)
+        ),
     )
 
 

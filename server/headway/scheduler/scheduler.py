@@ -347,7 +347,8 @@ class Scheduler:
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold from now on: totals, marks, shares, waits, retries. What runs goes on.
 
-        A task that asks for more than there is from now on fails. `watch` and `stall_report_s` count at the start only.
+        A task that asks for more than there is from now on fails. `watch`, `stall_report_s` and
+        `spares_after_s` count at the start only.
         """
         self.config = config
         self._engine.handle(Reconfigured(config))

@@ -8,11 +8,15 @@ from headway.scheduler import OnBattery, SchedulerConfig
 from headway.session.ports import Room, SessionContext
 from headway.settings import SchedulerSettings, Settings
 
+# A process takes long to start, of a core that the first keys need; it is for searches, and they start one themselves.
+_SPARES_AFTER_S = 2.0
+
 
 def scheduler_config(settings: SchedulerSettings) -> SchedulerConfig:
     """Return how the scheduler is to behave. A high mark of 100 % says that no pressure of its kind is heeded."""
     usual = SchedulerConfig()
     return SchedulerConfig(
+        spares_after_s=_SPARES_AFTER_S,
         cpu_cores=settings.cpu_cores,
         memory_mb=settings.memory_mb,
         on_battery=OnBattery(settings.on_battery),

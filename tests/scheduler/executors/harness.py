@@ -129,13 +129,19 @@ async def begun(sink: Sink) -> Any:
 
 
 def pools(
-    *, size: int = 2, warm: int = 0, idle_s: float = 60.0, memory: MemoryLimits | None = None, **worker: Any
+    *,
+    size: int = 2,
+    warm: int = 0,
+    warm_after_s: float = 0.0,
+    idle_s: float = 60.0,
+    memory: MemoryLimits | None = None,
+    **worker: Any,
 ) -> ProcessSettings:
     """Three pools of the same size."""
 
     def pool(priority_class: PriorityClass) -> PoolSettings:
         settings = WorkerSettings(priority_class=priority_class, memory=memory or MemoryLimits(), **worker)
-        return PoolSettings(size=size, warm=warm, idle_s=idle_s, worker=settings)
+        return PoolSettings(size=size, warm=warm, warm_after_s=warm_after_s, idle_s=idle_s, worker=settings)
 
     return ProcessSettings(
         critical=pool(PriorityClass.INTERACTIVE),

@@ -363,6 +363,17 @@ async def test_warm_workers_are_there_before_anyone_asks_and_again_afterwards() 
         await ended(sink)
 
 
+async def test_warm_workers_may_come_later_and_a_step_waits_for_none_of_them() -> None:
+    async with processes(size=2, warm=1, warm_after_s=3600) as bench:
+        assert bench.executor.workers() == []
+        pid = await bench.value(steps.pid)
+        assert [view.pid for view in bench.executor.workers()] == [pid]
+    async with processes(size=2, warm=1, warm_after_s=0.001) as bench:
+        while len(bench.executor.workers()) < 3:
+            await bench.changed("started")
+            await asyncio.sleep(0)
+
+
 async def test_surplus_workers_go_when_they_have_nothing_to_do() -> None:
     async with processes(size=2, idle_s=0.0) as bench:
         pid = await bench.value(steps.pid)

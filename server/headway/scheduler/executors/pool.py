@@ -27,11 +27,13 @@ _AFTER_THE_STEP_S = 0.005  # a refill waits until the step at hand is on its way
 class PoolSettings:
     """Size and habits of a pool. `size`: steps at once. `warm`: idle workers kept ready beyond the busy ones.
 
-    A worker that was idle for `idle_s` is ended unless it is one of the warm ones.
+    They come `warm_after_s` after the pool starts. A worker that was idle for `idle_s` is ended unless it is one of the
+    warm ones.
     """
 
     size: int
     warm: int = 0
+    warm_after_s: float = 0.0
     idle_s: float = 60.0
     worker: WorkerSettings = field(default_factory=WorkerSettings)
 
@@ -59,12 +61,15 @@ class WorkerPool:
         self.births_s: list[float] = []  # newest last, at most 20: how long starts took
 
     def start(self) -> None:
-        """Start the warm workers.
+        """Start the warm workers, now or when it is time for them.
 
         Raises:
             OSError: the first process cannot be started.
         """
-        self._refill()
+        if self.settings.warm_after_s > 0:
+            self._refill_soon(self.settings.warm_after_s)
+        else:
+            self._refill()
 
     async def close(self, grace_s: float) -> None:
         """End all workers: the idle ones are asked to, the busy ones are killed after `grace_s`; all are reaped."""

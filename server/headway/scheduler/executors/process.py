@@ -46,6 +46,7 @@ class ProcessSettings:
         *,
         memory: MemoryLimits | None = None,
         modules: Mapping[Role, tuple[str, ...]] | None = None,
+        warm_after_s: float = 0.0,
     ) -> ProcessSettings:
         """Return pools that suit so many cores and so much memory; None: what this machine has.
 
@@ -60,7 +61,7 @@ class ProcessSettings:
 
         def pool(role: Role, size: int, warm: int) -> PoolSettings:
             worker = WorkerSettings(priority_class=_CLASSES[role], memory=limits, modules=(modules or {}).get(role, ()))
-            return PoolSettings(size=size, warm=warm, worker=worker)
+            return PoolSettings(size=size, warm=warm, warm_after_s=warm_after_s, worker=worker)
 
         return cls(
             critical=pool("critical", few, 1),
@@ -82,7 +83,7 @@ class ProcessExecutor:
         self._pools: dict[Role, WorkerPool] = {}
 
     async def start(self, report: WorkerReport) -> None:
-        """Start the pools; the warm workers are on their way when this returns.
+        """Start the pools; the warm workers are on their way when this returns, unless they are to come later.
 
         Raises:
             OSError: no process can be started at all.
