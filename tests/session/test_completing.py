@@ -196,6 +196,22 @@ async def test_a_text_that_somebody_waits_for_is_read_before_those_that_were_onl
 
 
 @pytest.mark.asyncio
+async def test_of_the_texts_that_were_opened_the_changed_one_is_read_first(office: OpenOffice) -> None:
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        ahead = Lookahead(place.session, PythonEngine(place.session).ty, lambda word: None)
+        text = "\n\n".join(f"def name_{{0}}_{number}():\n    value = {number}" for number in range(300))
+        for name in "abc":
+            ahead.opened(place.open(f"{name}.py", text.format(name)))
+        changed = place.set("c.py", text.format("c") + "\n")
+        ahead.changed(changed)
+        async with asyncio.timeout(30):
+            while not ahead.has_read(changed):  # noqa: ASYNC110 - turn by turn
+                await asyncio.sleep(0)
+        others = [place.session.documents.get(place.uri(f"{name}.py")) for name in "ab"]
+        assert [other is not None and ahead.has_read(other) for other in others] == [False, False]
+
+
+@pytest.mark.asyncio
 async def test_behind_a_dot_there_are_members_only(office: OpenOffice) -> None:
     async with office(settings=PATIENT) as place:
         desk = Desk(place)

@@ -53,6 +53,8 @@ class Lookahead:
         self._texts: dict[str, str] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._read: set[str] = set()
+        self._unread: dict[str, str] = {}  # by document: its URI; in the order in which they were opened
+        self._touched: dict[str, None] = {}  # of these, the ones that were changed, in the order of that
         self._reading = asyncio.Lock()
         self._urgent = 0  # texts that somebody waits for and that are being read
         self._nothing_urgent = asyncio.Event()
@@ -80,6 +82,8 @@ class Lookahead:
         self.drop(key)
         self._texts.pop(key, None)
         self._read.discard(key)
+        self._unread.pop(key, None)
+        self._touched.pop(key, None)
         if (timer := self._timers.pop(key, None)) is not None:
             timer.cancel()
 
@@ -107,6 +111,8 @@ class Lookahead:
         if document.language != "python" or len(document.content) > LONGEST_READ:
             return
         key = identity(document.uri)
+        if key in self._unread:
+            self._touched.setdefault(key)
         text = document.text
         previous, self._texts[key] = self._texts.get(key), text
         if (timer := self._timers.pop(key, None)) is not None:
@@ -159,6 +165,7 @@ class Lookahead:
         key = identity(document.uri)
         if len(document.content) <= LONGEST_READ:
             self._texts[key] = document.text
+            self._unread[key] = document.uri
         self._context.scheduler.run(
             self._warm,
             document,
@@ -201,10 +208,21 @@ class Lookahead:
         if self._context.documents.get(document.uri) is not None:
             self._read.add(identity(document.uri))
 
+    def _next_to_read(self) -> Document | None:
+        """Return the text in which the next key is likeliest: one that was changed since it was opened."""
+        while self._unread:
+            key = next(iter(self._touched or self._unread))
+            uri = self._unread.pop(key)
+            self._touched.pop(key, None)
+            document = self._context.documents.get(uri)
+            if document is not None and not self.has_read(document):
+                return document
+        return None
+
     async def _warm(self, document: Document) -> None:
         async with self._reading:  # One after the other, so that they do not share the loop with the first key.
-            if not self.has_read(document):
-                await self._read_in_turns(document, _TURN_S)
+            if (next_ := self._next_to_read()) is not None:
+                await self._read_in_turns(next_, _TURN_S)
         if not self._ty.coming:
             return
         await self._ty.ready()
