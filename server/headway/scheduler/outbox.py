@@ -136,7 +136,7 @@ class Outbox:
         )
 
     def job_changed(self, job: JobRecord, previous: JobState | None, now_s: float) -> None:
-        self.publish(JobChanged(at_s=now_s, job_id=job.job_id, state=job.state, previous=previous))
+        self.commands.append(JobChanged(now_s, job.job_id, job.state, previous))
 
     def job_progressed(self, job: JobRecord, now_s: float) -> None:
         done, total = job.tally
