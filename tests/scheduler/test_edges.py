@@ -176,11 +176,11 @@ def test_strategies_are_made_of_disciplines() -> None:
 def test_batch_work_that_runs_has_its_share_and_claims_no_more() -> None:
     """What it gets without a claim counts: otherwise HIGH work would wait for a claim that is met already."""
     world = World()
-    batch = Requirement(cpu_cores=1.0, memory_mb=1)
+    batch = Requirement(cpu_cores=1.1, memory_mb=1)
     for n in range(2):
         world.run(f"batch{n}", Work(lasts_s=10), priority=Priority.BATCH, requirement=batch)
     world.pass_s(5)
-    world.run("high", Work(lasts_s=1), priority=Priority.HIGH, requirement=Requirement(cpu_cores=0.5, memory_mb=1))
+    world.run("high", Work(lasts_s=1), priority=Priority.HIGH, requirement=Requirement(cpu_cores=0.4, memory_mb=1))
     assert world.order == ["batch0", "high"]
 
 

@@ -32,14 +32,22 @@ BIG = Requirement(cpu_cores=ROOM, memory_mb=1)
 CONFIG = SchedulerConfig(queue_capacity=1_000_000)
 
 
-def pour(world: World, name: str, priority: Priority, lasts_s: float, seconds: float, cores: float = ROOM) -> None:
-    """Keep two tasks of a stream in flight for a while, each followed by the next."""
+def pour(
+    world: World,
+    name: str,
+    priority: Priority,
+    lasts_s: float,
+    seconds: float,
+    cores: float = ROOM,
+    abreast: int = 2,
+) -> None:
+    """Keep a few tasks of a stream in flight for a while, each followed by the next."""
     until_s = world.now_s + seconds
     requirement = Requirement(cpu_cores=cores, memory_mb=1)
     count = 0
     while world.now_s < until_s:
         alive = sum(record.job.title.startswith(name) for record in world.core.book.active.values())
-        for _ in range(2 - alive):
+        for _ in range(abreast - alive):
             world.run(f"{name}{count}", Work(lasts_s=lasts_s), priority=priority, requirement=requirement)
             count += 1
         if not world.step(until_s):
@@ -88,10 +96,16 @@ def late_work_makes_room(world: World) -> bool:
 def batch_takes_no_whole_place(world: World) -> bool:
     """On its own share BATCH work runs on the cores that are left beside HIGH work, and does not keep it waiting."""
     world.submit(job(*(task(f"b{n}", 0.15, cores=1.0) for n in range(40)), priority=Priority.BATCH))
-    pour(world, "s", Priority.HIGH, 0.1, 10.0, cores=1.0)
+    pour(world, "s", Priority.HIGH, 0.1, 10.0, cores=1.0, abreast=3)
     starts = [found.at_s for found in world.begun if found.name.startswith("s")]
     together = any(name.startswith("b") for name in world.order[3:])
     return together and max(after - before for before, after in itertools.pairwise(starts)) < 0.11
+
+
+def background_takes_what_is_left(world: World) -> bool:
+    """Beside a task that leaves less than the next one asks for, this goes on what there is: nothing lies idle."""
+    world.submit(job(*(task(f"b{n}", 1.0, cores=1.0) for n in range(2)), priority=Priority.BATCH))
+    return [found.cores for found in world.begun] == [1.0, 0.4]
 
 
 def waiting_work_rises(world: World) -> bool:
@@ -372,6 +386,7 @@ MECHANISMS = [
     Mechanism(batch_is_not_starved, with_config(batch_share=0.0)),
     Mechanism(late_work_makes_room, with_config(shed_after_s=math.inf)),
     Mechanism(batch_takes_no_whole_place, with_config(squeeze_batch=False)),
+    Mechanism(background_takes_what_is_left, with_strategy(PRIORITY.guaranteed(Priority.CRITICAL))),
     Mechanism(waiting_work_rises, with_config(rise_after_s=math.inf)),
     Mechanism(served_work_does_not_rise, with_config(rise_by_job=False)),
     Mechanism(large_work_finds_room, with_config(reserve_after_s=math.inf)),
@@ -438,6 +453,16 @@ def test_background_keeps_a_share_under_foreign_load(priority: Priority) -> None
     assert 0.04 * 20 <= len(world.order) * 0.05 <= 0.12 * 20
 
 
+def test_what_is_left_is_not_for_the_background_while_urgent_work_waits_for_it() -> None:
+    world = World(config=CONFIG)
+    world.run("batch", Work(lasts_s=1.0), priority=Priority.BATCH, requirement=Requirement(cpu_cores=1.0))
+    world.run("high", Work(lasts_s=1.0), priority=Priority.HIGH, requirement=Requirement(cpu_cores=1.0))
+    world.run("normal", Work(lasts_s=1.0), requirement=Requirement(cpu_cores=1.0))
+    world.pass_s(1.5)
+    assert world.order == ["batch", "high", "normal"]
+    assert [found.at_s for found in world.begun] == [0.0, 1.0, 1.0]
+
+
 @pytest.mark.parametrize("foreign", [0.0, 0.95])
 def test_a_claim_is_charged_the_place_it_held(foreign: float) -> None:
     """However little it computes, and whoever else loads the machine: a claim goes before HIGH work."""
@@ -447,7 +472,7 @@ def test_a_claim_is_charged_the_place_it_held(foreign: float) -> None:
         work = Work(lasts_s=0.05, cpu_s=0.001)
         world.run(f"b{n}", work, priority=Priority.BATCH, requirement=Requirement(cpu_cores=1.0))
     pour(world, "s", Priority.HIGH, 0.1, 20.0)
-    assert sum(name.startswith("b") for name in world.order) * 0.05 <= 0.12 * 20
+    assert sum(found.cores for found in world.begun if found.name.startswith("b")) * 0.05 <= 0.12 * 20
 
 
 def test_a_claim_that_lacks_room_wakes_nobody() -> None:

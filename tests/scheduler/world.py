@@ -74,12 +74,13 @@ class Work:
 
 @dataclass
 class Begun:
-    """A run as it was begun; `after`: how many events had been told by then."""
+    """A run as it was begun, on so many cores; `after`: how many events had been told by then."""
 
     run: StepRun
     at_s: float
     name: str
     after: int
+    cores: float
     ended_at_s: float | None = None
 
 
@@ -257,7 +258,8 @@ class World:
 
     def _begin(self, run: StepRun) -> None:
         name = run.context.task_name
-        begun = Begun(run, self.now_s, name, len(self.events))
+        grant = self.core.flow.runs[run.run_id].grant
+        begun = Begun(run, self.now_s, name, len(self.events), 0.0 if grant is None else grant.cpu_cores)
         self.begun.append(begun)
         self._runs[run.run_id] = begun
         work = run.call

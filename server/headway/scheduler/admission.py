@@ -283,9 +283,9 @@ class Admission:
                 parts, until_s = self.credit.content_with(now_s)
                 shape = quota.squeezed(shape, heads[0][3].item.shape.cores if heads else 0, parts)
                 self.keep_at_s = min(self.keep_at_s, until_s)
-            lack = quota.lacking(shape, discipline.guaranteed, discipline.ages and not by_credit)
-            if pool >= 0 and not slots.free(pool):
-                lack |= SLOT
+            fills = not (self.waiting[_HIGH] or self.waiting[_CRITICAL])
+            lack = quota.lacking(shape, discipline.guaranteed, discipline.ages and not by_credit, fills)
+            lack |= 0 if pool < 0 or slots.free(pool) else SLOT
             if not whole and self._kept:
                 mine = (rank, tag, order)
                 kept_mask = 0

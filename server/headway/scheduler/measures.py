@@ -34,7 +34,7 @@ class Usage:
     memory: float | None = None
     gpu: float | None = None
     cores_used: float = 0.0
-    cores_admitted: float = 0.0  # what ordinary work may take at this moment
+    cores_admitted: float = 0.0  # what the work that waits could have at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from headway.scheduler.measures import Usage
 from headway.scheduler.model import Job
 from headway.scheduler.remembered import FinishedJob, UnfinishedJob
 from headway.scheduler.tally import Tally
-from headway.scheduler.views import job_view
+from headway.scheduler.views import admitted_cores, job_view
 from headway.scheduler.watch import Watch
 
 if TYPE_CHECKING:
@@ -138,12 +138,11 @@ class Observing:
 
     def _usage(self) -> Usage:
         pressure = self._core.pressure
-        cores = self._core.quota.views()["cpuCores"]
         return Usage(
             cpu=pressure.cpu,
             foreign_cpu=pressure.foreign_cpu,
             memory=pressure.memory,
             gpu=pressure.gpu,
-            cores_used=cores.used,
-            cores_admitted=cores.total - cores.reserved,
+            cores_used=self._core.quota.used_cores / 1e6,
+            cores_admitted=admitted_cores(self._core),
         )

@@ -152,7 +152,7 @@ def _gauges(snapshot: MetricsSnapshot) -> Iterator[Family]:
         ("memory_ratio", "Use of the memory, 0 to 1.", usage.memory),
         ("gpu_ratio", "Use of the busiest GPU, 0 to 1.", usage.gpu),
         ("cores_used", "Cores that running tasks hold.", usage.cores_used),
-        ("cores_admitted", "Cores that ordinary tasks may hold.", usage.cores_admitted),
+        ("cores_admitted", "Cores that waiting tasks could have.", usage.cores_admitted),
         ("allocated_ratio", "Admitted cores in use while something waited.", indicators.allocated),
         ("timeouts_ratio", "Attempts that ended by a hard limit.", indicators.timeouts),
         ("retries_succeeded_ratio", "Tasks tried again that then completed.", indicators.retries_succeeded),

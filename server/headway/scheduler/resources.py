@@ -111,7 +111,7 @@ class _Device:
 class Grant:
     """What a run holds. `Quota.release` takes it back once; a second time does nothing."""
 
-    __slots__ = ("best_effort", "cores", "critical", "devices", "gpu_memory", "memory", "open", "pays")
+    __slots__ = ("best_effort", "cores", "critical", "devices", "gpu_memory", "memory", "open", "pays", "short")
 
     def __init__(self, cores: int, memory: int, critical: bool) -> None:
         self.cores = cores
@@ -122,6 +122,7 @@ class Grant:
         self.best_effort = False
         self.pays = False  # what it uses is counted against BATCH's claim
         self.open = True
+        self.short = 0  # what it asked for and did not get, in millionths of a core
 
     @property
     def cpu_cores(self) -> float:
@@ -139,7 +140,10 @@ class Quota:
     that there are, gets just that. CRITICAL work may use everything, and is content with fewer than it asks for, but
     not with less than a quarter of the reserve. Background work leaves a little of the ordinary room to who asks for
     little while a person waits, and would have to wait for the end of a step that has all of it; where there is just
-    room for what background work asks for, it is content with that much less, though not with less than half.
+    room for what background work asks for, it is content with that much less, though not with less than half. It also
+    takes what others leave, so that nothing lies idle beside who waits: two fifths of what it asks for at least, and of
+    a core, as scraps would only keep more urgent work of that size out for long; not while such work waits, nor where
+    all together would ask for more than the machine has.
 
     Args:
         totals: What the machine gives.
@@ -159,6 +163,7 @@ class Quota:
         self.used_memory = 0
         self._ordinary_cores = 0
         self._ordinary_memory = 0
+        self._short = 0
         self._devices: list[_Device] = []
         self.version = 0
         self.resize(totals, reserved_cpu_cores, reserved_memory_mb, spare_cpu_cores)
@@ -205,8 +210,11 @@ class Quota:
             return ImpossibleRequirementError(task, "gpuMemoryMb", shape.gpu_memory / _MB, most / _MB)
         return None
 
-    def lacking(self, shape: Shape, critical: bool, background: bool = False) -> int:
-        """Return the dimensions, as bits, in which there is not enough now; 0 when it fits."""
+    def lacking(self, shape: Shape, critical: bool, background: bool = False, fills: bool = True) -> int:
+        """Return the dimensions, as bits, in which there is not enough now; 0 when it fits.
+
+        `fills`: background work may take what others leave.
+        """
         lack = 0
         cores = shape.cores
         if critical:
@@ -215,12 +223,17 @@ class Quota:
         elif cores:
             if cores > self._room_cores:
                 cores = self._room_cores
-            if (
-                self._ordinary_cores + cores > self._room_cores
-                or self.used_cores + cores > self._total_cores
-                or (background and 2 * self._free_for_background < cores)
-            ):
-                lack = CPU
+            free = min(self._room_cores - self._ordinary_cores, self._total_cores - self.used_cores)
+            if not background:
+                lack = CPU if cores > free else 0
+            else:
+                left = free - self._spare_cores
+                fits = whole = cores <= free and cores <= 2 * left
+                if not whole:
+                    fits = fills and 5 * left >= 2 * max(cores, _CORE)
+                if self._short or not whole:
+                    fits = fits and shape.cores <= self._total_cores - self.used_cores - self._short
+                lack = 0 if fits else CPU
         memory = shape.memory
         if memory and (
             self.used_memory + memory > self._total_memory
@@ -231,12 +244,17 @@ class Quota:
             lack |= self._lacking_gpu(shape)
         return lack
 
+    def admitted_cores(self, background: bool) -> float:
+        """Return the cores that ordinary work may have; `background`: that work below HIGH may have."""
+        return (self._room_cores - (self._spare_cores if background else 0)) / _CORE
+
     @property
     def holds_together(self) -> bool:
         """Whether no more is held than background work may have: what it gives back, the next of it can have."""
         spare = self._spare_cores
         return (
-            self.used_cores + spare <= self._total_cores
+            not self._short
+            and self.used_cores + spare <= self._total_cores
             and self._ordinary_cores + spare <= self._room_cores
             and self.used_memory <= self._total_memory
             and self._ordinary_memory <= self._room_memory
@@ -258,6 +276,9 @@ class Quota:
         self.used_cores += cores
         self.used_memory += memory
         grant = Grant(cores, memory, critical)
+        if background and cores < shape.cores:
+            grant.short = shape.cores - cores
+            self._short += grant.short
         if shape.uses & GPUS:
             self._place(shape, grant)
         return grant
@@ -269,6 +290,7 @@ class Quota:
         grant.open = False
         self.used_cores -= grant.cores
         self.used_memory -= grant.memory
+        self._short -= grant.short
         if not grant.critical:
             self._ordinary_cores -= grant.cores
             self._ordinary_memory -= grant.memory

@@ -137,6 +137,14 @@ def snapshot(core: SchedulerCore, workers: Sequence[WorkerView], now_s: float) -
     )
 
 
+def admitted_cores(core: SchedulerCore) -> float:
+    """Return the cores that the work which waits could have at most.
+
+    Not counted is what is kept for who does not wait: the reserve of CRITICAL work, and what is left to HIGH work.
+    """
+    return core.quota.admitted_cores(background=not any(core.flow.queued[: Priority.NORMAL]))
+
+
 def _running_view(run: Run, now_s: float) -> RunningView:
     record = run.record
     before_s = 0.0 if run.stuck else record.ran_s

@@ -47,6 +47,7 @@ from headway.scheduler.stimuli import (
     TasksFed,
     TimePassed,
 )
+from headway.scheduler.views import admitted_cores
 from headway.scheduler.watch import Watch
 
 STOPS_WITHIN_S = 0.001
@@ -290,12 +291,11 @@ class Simulation:
                 self._crossings.resolved(priority)
 
     def _usage(self) -> Usage:
-        room = self._core.quota.views()["cpuCores"]
         return Usage(
             cpu=self._used / self._cores,
             foreign_cpu=0.0,
             cores_used=self._used,
-            cores_admitted=room.total - room.reserved,
+            cores_admitted=admitted_cores(self._core),
         )
 
 
