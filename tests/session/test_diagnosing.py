@@ -22,9 +22,9 @@ from .conftest import Office, OpenOffice
 class Board:
     """Where findings are shown."""
 
-    def __init__(self, office: Office, run_limit_s: float = 10.0) -> None:
+    def __init__(self, office: Office, run_limit_s: float = 10.0, ruff_after_s: float = 0.0) -> None:
         self.office = office
-        self.diagnosing = Diagnosing(office.session, run_limit_s=run_limit_s)
+        self.diagnosing = Diagnosing(office.session, run_limit_s=run_limit_s, ruff_after_s=ruff_after_s)
         office.add(self.diagnosing)
         self._news = asyncio.Event()
         publish = office.client.publish
@@ -56,6 +56,22 @@ async def test_findings_are_shown_with_their_version_and_go_when_they_are_mended
         await board.shows("a.py", lambda version, codes: version == 1 and "F821" in codes)
         place.set("a.py", "unknown_name = 1\n")
         await board.shows("a.py", lambda version, codes: version == 2 and "F821" not in codes)
+
+
+@pytest.mark.asyncio
+async def test_ruff_lets_the_first_keys_go_first_and_then_sees_what_was_opened(office: OpenOffice) -> None:
+    async with office() as place:
+        Board(place, ruff_after_s=3600.0)
+        before = psutil.Process().children()
+        place.open("a.py", "unknown_name\n")
+        await place.start()
+        await (await asyncio.create_subprocess_exec("true")).wait()  # what was begun before it would be there by now
+        assert set(psutil.Process().children()) <= set(before)
+    async with office() as place:
+        board = Board(place, ruff_after_s=0.05)
+        place.open("a.py", "unknown_name\n")
+        await place.start()
+        await board.shows("a.py", lambda version, codes: version == 1 and "F821" in codes)
 
 
 @pytest.mark.asyncio

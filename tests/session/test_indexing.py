@@ -77,12 +77,14 @@ class Workspace:
         return path
 
     @asynccontextmanager
-    async def serving(self, first_scan_after_s: float = 0.0) -> AsyncIterator[Indexing]:
+    async def serving(self, first_scan_after_s: float = 0.0, *, announced: bool = False) -> AsyncIterator[Indexing]:
         # However busy the machine that tests run on, background work is not held back.
         config = SchedulerConfig(cpu_high=2.0, cpu_low=2.0)
         async with Scheduler(config, executors=_executors()) as self.scheduler:
             self.scheduler.subscribe(self.events.append)
             self.indexing = Indexing(self, on_change=self._news.set, first_scan_after_s=first_scan_after_s)
+            if announced:
+                self.indexing.announce()
             await self.indexing.start()
             try:
                 yield self.indexing
@@ -148,6 +150,22 @@ def test_it_lets_the_first_keys_go_first_but_nobody_who_asks_wait(tmp_path: Path
             await ws.scheduler.submit(indexing.submission({}, title=None, priority=None).job)
             await ws.complete()
             assert ws.shown("made")
+
+    asyncio.run(scenario())
+
+
+def test_a_text_that_is_opened_right_behind_the_start_tells_of_keys_too(tmp_path: Path) -> None:
+    """As editors do it: what is asked for is done, and what would begin by itself still waits."""
+
+    async def scenario() -> None:
+        ws = Workspace(tmp_path)
+        ws.define("made")
+        async with ws.serving(first_scan_after_s=3600.0, announced=True) as indexing:
+            ws.documents.open(Document(uri="untitled:a", language="python", version=1, text=""))
+            await ws.scheduler.submit(indexing.submission({}, title=None, priority=None).job)
+            await ws.complete()
+            assert ws.shown("made")
+            assert "begin" not in ws.ended()
 
     asyncio.run(scenario())
 

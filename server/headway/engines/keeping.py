@@ -36,19 +36,20 @@ class ServerKeeper:
         self._needed = False
         self._closed = False
 
-    def begin(self) -> None:
-        """Start it, unless it was started."""
+    def begin(self, after_s: float = 0.0) -> None:
+        """Start it, now or in a while, unless that was said before; who needs it waits for it from now on."""
         if self._running is not None or self._closed:
             return
         self._needed = True
         self._launch = self._wanted()
         if self._launch is not None:
             self._server.expect()
-            self._running = asyncio.create_task(self._start(self._launch), name=self._server.name)
+            self._running = asyncio.create_task(self._start(self._launch, after_s), name=self._server.name)
 
-    async def _start(self, launch: ServerLaunch) -> None:
+    async def _start(self, launch: ServerLaunch, after_s: float) -> None:
         if self._resting is not None:
             await self._resting
+        await asyncio.sleep(after_s)
         await self._server.run(launch)
 
     def adapt(self) -> None:

@@ -60,10 +60,19 @@ class Diagnosing(Room):
     Args:
         encoding: How the client counts columns; ruff is asked to do the same.
         run_limit_s: How long ruff may take for one document, until a person is told that it does not answer.
+        ruff_after_s: How long after its start, or after a document is opened, ruff is started: the first keys go first.
     """
 
-    def __init__(self, context: SessionContext, encoding: Encoding = "utf-16", *, run_limit_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        context: SessionContext,
+        encoding: Encoding = "utf-16",
+        *,
+        run_limit_s: float = 10.0,
+        ruff_after_s: float = 0.0,
+    ) -> None:
         self._run_limit_s = run_limit_s
+        self._ruff_after_s = ruff_after_s
         self._context = context
         self._encoding = encoding
         self._ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), self._engine_changed)
@@ -77,7 +86,7 @@ class Diagnosing(Room):
     # ---- life -------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        self._keeper.begin()
+        self._keeper.begin(self._ruff_after_s)
         for document in self._context.documents.snapshot().values():
             self._changed(document)
 
@@ -119,7 +128,7 @@ class Diagnosing(Room):
     # ---- changes ----------------------------------------------------------------------------------------------------
 
     def document_opened(self, document: Document) -> None:
-        self._keeper.begin()
+        self._keeper.begin(self._ruff_after_s)
         self._texts[identity(document.uri)] = _comparable(document)
         self._changed(document, at_once=True)
 

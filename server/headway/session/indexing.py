@@ -32,6 +32,8 @@ IndexState = Literal["indexing", "complete", "paused", "off"]
 # Watchers lose events in bursts, and some clients have none; comparing costs little where nothing has changed.
 _RESCAN_S: Final = 300.0
 _RESCAN_UNWATCHED_S: Final = 30.0
+# An editor opens what it shows right behind `initialized`.
+_DOCUMENTS_COME_WITHIN_S: Final = 0.05
 _NOTHING: Final = Requirement(cpu_cores=0.0, memory_mb=0.0)
 
 
@@ -81,9 +83,9 @@ class Indexing(Room):
     async def start(self) -> None:
         self._started = True
         self._answers = Answers(self.context.scheduler)
-        if self._first_scan_after_s and len(self.context.documents):
+        if self._first_scan_after_s:
             loop = asyncio.get_running_loop()
-            self._first_scan = loop.call_later(self._first_scan_after_s, self._scan_first)
+            self._first_scan = loop.call_later(_DOCUMENTS_COME_WITHIN_S, self._scan_unless_keys_may_come)
         else:
             self._begun.set()
         self.folders_changed()
@@ -127,6 +129,13 @@ class Indexing(Room):
                 if self._first_scan is None:
                     made.rescan()
         self._changed()
+
+    def _scan_unless_keys_may_come(self) -> None:
+        if len(self.context.documents):
+            left_s = self._first_scan_after_s - _DOCUMENTS_COME_WITHIN_S
+            self._first_scan = asyncio.get_running_loop().call_later(left_s, self._scan_first)
+        else:
+            self._scan_first()
 
     def _scan_first(self) -> None:
         self._first_scan = None
