@@ -10,7 +10,7 @@ import pytest
 
 from headway.scheduler.context import current_step
 from headway.scheduler.executors.loop import LoopExecutor
-from headway.scheduler.model import ErrorKind, StepKind
+from headway.scheduler.model import ErrorKind, Priority, StepKind
 from tests.scheduler.executors.harness import Bench, ended
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="untouched")
@@ -48,6 +48,26 @@ async def test_what_does_not_wait_shares_a_task(bench: Bench) -> None:
 
     sinks = [bench.begin(number)[1] for _ in range(5)]
     assert len({(await ended(sink)).value for sink in sinks}) == 1
+
+
+@on_loop
+async def test_what_is_critical_begins_before_all_that_has_not_begun(bench: Bench) -> None:
+    """Each of the others waits once it has begun, and so would cost it a turn of the loop."""
+    begun: list[str] = []
+    gate = asyncio.Event()
+
+    async def waits(name: str) -> None:
+        begun.append(name)
+        await gate.wait()
+
+    sinks = [bench.begin(waits, name)[1] for name in "abc"]
+    sinks += [bench.begin(waits, name, priority=Priority.CRITICAL)[1] for name in ("first", "second")]
+    while len(begun) < len(sinks):  # noqa: ASYNC110 - each turn of the loop lets one begin
+        await asyncio.sleep(0)
+    gate.set()
+    for sink in sinks:
+        await ended(sink)
+    assert begun == ["first", "second", "a", "b", "c"]
 
 
 @on_loop

@@ -25,7 +25,7 @@ from headway.scheduler.context import CURRENT, StepContext
 from headway.scheduler.errors import StepError
 from headway.scheduler.executors.base import NOTHING, Role, RunSink, StepContextData, StepResult, StepRun, WorkerReport
 from headway.scheduler.executors.failures import failure_of
-from headway.scheduler.model import ErrorKind, Failure, StepKind, WorkerView
+from headway.scheduler.model import ErrorKind, Failure, Priority, StepKind, WorkerView
 
 _UNBOUNDED = 1_000_000
 SLICE_S: Final = 0.002
@@ -278,6 +278,7 @@ class LoopExecutor:
         self.awaits_everything = awaits_everything
         self.running: set[LoopRunning] = set()
         self._ready: deque[LoopRunning] = deque()
+        self._urgent: deque[LoopRunning] = deque()  # CRITICAL ones: each that begins before them may take a turn
         self._lane: asyncio.Task[None] | None = None  # which begins what is ready; None: nothing is
         self._clock: Callable[[], float] | None = None
 
@@ -303,7 +304,7 @@ class LoopExecutor:
     def begin(self, run: StepRun, sink: RunSink) -> LoopRunning:
         running = LoopRunning(run, sink, self.awaits_everything or run.kind is _ASYNC)
         self.running.add(running)
-        self._ready.append(running)
+        (self._urgent if run.priority is Priority.CRITICAL else self._ready).append(running)
         if self._lane is None:
             self._attach()
             self._open_lane()
@@ -338,7 +339,7 @@ class LoopExecutor:
         """Let another lane begin what is ready, if that was the task of `lane`."""
         if self._lane is lane:
             self._lane = None
-            if self._ready:
+            if self._ready or self._urgent:
                 self._open_lane()
 
     def _lane_ended(self, lane: asyncio.Task[None]) -> None:
@@ -352,12 +353,12 @@ class LoopExecutor:
         lane = asyncio.current_task()
         assert lane is not None
         clock = self._attach()
-        ready = self._ready
+        ready, urgent = self._ready, self._urgent
         now_s = clock()
         until_s = now_s + self._slice_s
         held = sys.getrefcount(lane)
-        while ready:
-            running = ready.popleft()
+        while ready or urgent:
+            running = urgent.popleft() if urgent else ready.popleft()
             awaited = running.begin(lane, now_s)
             waits = awaited is not _ENDED
             if waits:
