@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 from headway.scheduler import Job, Scheduler
 from headway.scheduler.model import JobState, Task
@@ -24,6 +28,24 @@ def fail(number: int) -> int:
 def die(number: int) -> int:
     os.kill(os.getpid(), signal.SIGKILL)
     return number
+
+
+@dataclass(frozen=True)
+class Finding:
+    trouble: str
+
+
+def doubtful(number: int) -> Finding:
+    return Finding(trouble="unusable")
+
+
+def starved(number: int) -> bool:
+    """Leave the process without memory."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (16 << 20, most))
+    return True
 
 
 async def answered(*calls: Any) -> list[Any]:
@@ -68,3 +90,13 @@ def test_a_cancelled_task_calls_nobody() -> None:
             answers.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux can")
+def test_what_a_worker_without_memory_finds_wrong_is_no_result() -> None:
+    """A database that cannot be mapped is not unusable; what nothing is said against is taken from anybody."""
+    assert asyncio.run(answered(starved, doubtful, starved, double)) == [True, None, True, 6]
+
+
+def test_what_is_wrong_for_other_reasons_is_a_result() -> None:
+    assert asyncio.run(answered(doubtful)) == [Finding(trouble="unusable")]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.scheduler.model import Event, TaskStarted
+from headway.scheduler.model import Event, JobState, TaskStarted
 
 from .test_indexing import Workspace
 
@@ -96,5 +96,24 @@ def test_an_index_that_cannot_be_opened_is_tried_three_times_and_again_later(tmp
             await ws.complete()
             assert ws.ended().count(name) >= 2
             assert ws.shown("made")
+
+    asyncio.run(scenario())
+
+
+def test_a_file_that_kills_whatever_reads_it_is_left_out_and_tried_again_when_it_is_asked_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ws = Workspace(tmp_path)
+        ws.define("made")
+        tries = ["index w/made.py", "index w/made.py, try 2", "index w/made.py, try 3"]
+        async with ws.serving() as indexing:
+            killer = Killer(ws, *tries)
+            unsubscribe = ws.scheduler.subscribe(killer)
+            await ws.complete()
+            assert killer.killed == tries
+            assert (ws.shown("made"), indexing.stats()["skipped"]) == (False, {"failed": 1})
+            unsubscribe()
+            outcome = await ws.scheduler.submit(indexing.submission({}, title=None, priority=None).job)
+            assert outcome.state is JobState.COMPLETED
+            assert (ws.shown("made"), indexing.stats()["skipped"]) == (True, {})
 
     asyncio.run(scenario())

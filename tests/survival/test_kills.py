@@ -1,11 +1,13 @@
 """kill -9 of everything, one after another and all at once: nothing is lost, doubled, or left behind."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.lsp.wire import Wire, probe, run, server, submission
@@ -126,6 +128,31 @@ def test_whatever_is_killed_is_replaced_and_nothing_grows(tmp_path: Path) -> Non
             await indexed(wire)
             await well_again(wire)
             assert census.leaks(before, census.take(wire.process.pid)) == []
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits another process's memory as Linux can")
+def test_workers_that_run_out_of_memory_in_the_middle_of_an_index_lose_nothing_of_it(tmp_path: Path) -> None:
+    """Each that there is may not take another page; what they cannot do, others do."""
+    root = project(tmp_path, 150)
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await begin(wire, root)
+            await progressed(wire, 0.1)
+            workers = called(family(wire), "worker")
+            assert workers
+            for worker in workers:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    worker.rlimit(psutil.RLIMIT_AS, (worker.memory_info().vms, worker.memory_info().vms))
+            found = await indexed(wire)
+            assert (found["index"]["files"], found["message"]) == (151, None)
+            (root / "new.py").write_text("def made_afterwards(): pass\n")
+            done = await wire.ask("headway/submit", {"type": "index", "arguments": {}})
+            assert done["state"] == "COMPLETED", done
+            assert (await indexed(wire))["index"]["files"] == 152
             assert await wire.exit() == 0
 
     run(scenario())

@@ -11,12 +11,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from headway.scheduler import Scheduler
+from headway.scheduler.executors.room import has_room
 from headway.scheduler.model import Event, OnStepFailure, Requirement, Step, StepKind, Task, TaskEnded, TaskState
 
 # Of processes that take what nobody else wants of a core two have room beside the reserve of two cores.
 _COST: Final = Requirement(cpu_cores=0.65, memory_mb=300)
 _LIGHT: Final = Requirement(cpu_cores=0.1, memory_mb=16)
 _STEP_LIMIT_S: Final = 60.0
+# Where the results of an index's steps say that something is wrong with a file, the index or its place.
+_DOUBTS: Final = ("trouble", "notes", "message")
 
 
 class Parcel:
@@ -89,8 +92,16 @@ class Answers:
 
 
 def parcelled(call: Callable[..., Any], *args: Any) -> Parcel:
-    """Call, in a worker process or a thread."""
-    return Parcel(call(*args))
+    """Call, in a worker process or a thread.
+
+    Raises:
+        MemoryError: the result speaks of trouble, and was made without memory: a library that cannot be loaded and a
+            database that cannot be mapped then look as if they were bad.
+    """
+    value = call(*args)
+    if any(getattr(value, word, None) for word in _DOUBTS) and not has_room():
+        raise MemoryError("this process is out of memory, so what it found wrong may be in order")
+    return Parcel(value)
 
 
 async def parcelled_async(call: Callable[..., Awaitable[Any]], *args: Any) -> Parcel:

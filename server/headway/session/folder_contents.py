@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from headway.workspace.indexer import Indexed
 from headway.workspace.packs import FILE_WEIGHT
-from headway.workspace.planning import Plan
+from headway.workspace.planning import GIVEN_UP, Plan
 from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
 from headway.workspace.symbols import SymbolTable
@@ -41,6 +41,11 @@ class FolderContents:
         for reason, count in self.stats.skipped.items():
             merged[reason] = merged.get(reason, 0) + count
         return merged
+
+    @property
+    def lacks(self) -> bool:
+        """Whether files were given up."""
+        return GIVEN_UP in self.stats.skipped
 
     @property
     def is_scattered(self) -> bool:

@@ -243,11 +243,12 @@ class FolderIndex:
         asyncio.get_running_loop().call_soon(self._next)
         self._changed()
 
-    def _scanning(self, spec: FolderSpec, globs: Sequence[str] = ()) -> AsyncIterator[Task]:
+    def _scanning(self, spec: FolderSpec, globs: Sequence[str] | None = None) -> AsyncIterator[Task]:
         self._scan_wanted = False
         suspects = {*self._suspects, *(path for path in self._changes.take() if path)}
         self._suspects.clear()
-        compared = folder_jobs.Comparison(tuple(suspects), tuple(globs), not self._listed, self.contents.seen_stamp)
+        thorough, seen, again = not self._listed, self.contents.seen_stamp, globs is not None and self.contents.lacks
+        compared = folder_jobs.Comparison(tuple(suspects), tuple(globs or ()), thorough, seen, again)
         return folder_jobs.scanning(self, spec, self.name, self._workspace_folders(), self._open_paths, compared)
 
     def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
@@ -343,7 +344,7 @@ class FolderIndex:
         return self.contents.table.to_be_packed()
 
     def left_out(self, path: str) -> None:
-        _log.warning("%s in %s could not be indexed and is left out until it changes", path, self.name)
+        _log.warning("%s in %s could not be indexed: left out until it changes or is asked for", path, self.name)
 
     def waits(self, reason: str) -> None:
         self.setbacks.waits(reason)

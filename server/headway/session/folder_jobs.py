@@ -186,6 +186,7 @@ class Comparison:
     globs: Sequence[str]
     thorough: bool
     seen_stamp: int
+    again: bool
 
 
 async def scanning(
@@ -202,8 +203,8 @@ async def scanning(
         task, answer = _listing(owner, spec.root, name, folders)
         yield task
     lists = await answer
-    compare = functools.partial(planning.plan, suspects=how.suspects, globs=how.globs)
-    first = None if lists is None or how.suspects or how.globs else glance.unchanged
+    compare = functools.partial(planning.plan, suspects=how.suspects, globs=how.globs, again=how.again)
+    first = None if lists is None or how.suspects or how.globs or how.again else glance.unchanged
     tries = _Tries[Plan](
         owner.answers,
         f"compare {name}",

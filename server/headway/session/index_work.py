@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headway.workspace import indexer
-from headway.workspace.planning import Plan
+from headway.workspace.planning import GIVEN_UP, Plan
 
 _TRIES_ALONE = 2
 
@@ -92,7 +92,7 @@ class WorkList:
         else:
             given_up = work.paths
             self._waiting.append(
-                replace(work, verb="leave out", call=indexer.skip_files, more_args=("failed",), tries=0)
+                replace(work, verb="leave out", call=indexer.skip_files, more_args=(GIVEN_UP,), tries=0)
             )
         self._back()
         return given_up

@@ -22,6 +22,7 @@ from headway.workspace.store import StoredFile, StoreStats
 _FILE_BYTES: Final = 2_000
 _BATCH_BYTES: Final = 200_000
 _FORGET_FILES: Final = 100
+GIVEN_UP: Final = "failed"  # why a file is left out with which no try succeeded
 _MAX_CHECKED_BYTES: Final = 256 << 20
 _IMPORT: Final = re.compile(
     r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([\w \t,]*)|import[ \t]+([\w., \t]+))", re.MULTILINE
@@ -69,6 +70,7 @@ def plan(
     *,
     thorough: bool = False,
     seen_stamp: int | None = None,
+    again: bool = False,
 ) -> Plan:
     """Compare what is on disk with what is stored.
 
@@ -80,6 +82,7 @@ def plan(
         globs: Files that match one of these (as in `.gitignore`) are suspects, too.
         thorough: Look first whether the whole database can be read.
         seen_stamp: The newest stamp of the store that the asker has taken over; None where it does not look at that.
+        again: What was given up is tried again.
     """
     try:
         store = open_store(spec)
@@ -99,6 +102,8 @@ def plan(
     suspected = set(suspects)
     if globs and (rules := glob_rules(globs)) is not None:
         suspected.update(path for path in listed if rules.match_file(path))
+    if again:
+        suspected.update(path for path, file in known.items() if file.skipped == GIVEN_UP)
     if unseen and seen_stamp is not None:
         suspected.update(path for path, file in known.items() if file.stamp > seen_stamp and file.skipped is None)
     changed = [

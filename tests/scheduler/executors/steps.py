@@ -21,6 +21,14 @@ def pid(*_: Any) -> int:
     return os.getpid()
 
 
+def wait_for(fifo: str) -> int:
+    """Say who waits; return the same once somebody has opened the pipe for writing and closed it."""
+    current_step().report_partial(os.getpid())
+    with open(fifo) as pipe:
+        pipe.read()
+    return os.getpid()
+
+
 def blob(size_bytes: int) -> bytes:
     return b"x" * size_bytes
 

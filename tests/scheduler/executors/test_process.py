@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -328,6 +329,37 @@ async def test_a_worker_that_has_no_memory_left_is_replaced_after_its_step() -> 
         assert result.error.kind is ErrorKind.OUT_OF_MEMORY
         await bench.left(pid)
         assert await bench.value(steps.pid) != pid
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits another process's memory as Linux can")
+@pytest.mark.parametrize("fate", ["exhausted", "dead"])
+async def test_what_fails_in_one_worker_of_several_is_tried_on_one_that_came_after_it(
+    tmp_path: Path, fate: str
+) -> None:
+    """All may lack the same. Who is idle goes at once, who is busy after its step, which is not harmed."""
+    fifos = [str(tmp_path / str(n)) for n in range(3)]
+    async with processes(size=4) as bench:
+        for fifo in fifos:
+            os.mkfifo(fifo)
+        sinks = [bench.begin(steps.wait_for, fifo)[1] for fifo in fifos]
+        pids = [await begun(sink) for sink in sinks]
+        for fifo, sink in zip(fifos[:2], sinks[:2], strict=True):
+            await asyncio.to_thread(Path(fifo).write_text, "")
+            await ended(sink)
+        for pid in pids:
+            worker = psutil.Process(pid)
+            worker.rlimit(psutil.RLIMIT_AS, (worker.memory_info().vms + (4 << 20),) * 2)
+        fall = (steps.allocate_at_once, 64) if fate == "exhausted" else (steps.kill_me, signal.SIGABRT)
+        result = await bench.run(*fall)
+        assert result.error is not None
+        assert result.pid in pids[:2]
+        assert await bench.value(steps.pid) not in pids
+        for pid in pids[:2]:
+            if fate == "exhausted" or pid != result.pid:
+                await bench.left(pid)
+        await asyncio.to_thread(Path(fifos[2]).write_text, "")
+        assert (await ended(sinks[2])).value == pids[2]
+        await bench.left(pids[2])
 
 
 async def test_the_worker_with_the_warm_caches_is_preferred() -> None:

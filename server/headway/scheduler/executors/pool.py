@@ -241,6 +241,10 @@ class WorkerPool:
             self._replace()
         self._retire_later()
 
+    def worker_exhausted(self, process: WorkerProcess) -> None:
+        """Trust nobody who was there when a worker ran out of memory: what has failed in it is tried on a fresh one."""
+        self._renew(process)
+
     def worker_killed(self, process: WorkerProcess) -> None:
         """Start the successor before the killed one is even reaped."""
         if process in self._workers:
@@ -256,6 +260,7 @@ class WorkerPool:
             self._tell(process, "died", describe_exit(returncode))
             _log.warning("worker %s (%s) %s", process.pid, process.slot, describe_exit(returncode))
             if process.ready:
+                self._renew(process)  # Of what it died is not known: it may be what its siblings lack, too.
                 self._replace()
             else:
                 self._refill_soon(self._delay.ended(0.0))
@@ -271,6 +276,22 @@ class WorkerPool:
             except OSError as error:
                 _log.warning("no %s worker can be started: %s", self.role, error)
                 self._refill_soon(self._delay.ended(0.0))
+
+    def _renew(self, fallen: WorkerProcess) -> None:
+        """Let the siblings of a fallen worker go, unless it was suspected itself: the idle at once, others in time.
+
+        Of several that lack the same, each would fail one try of a step, until the step seems to be to blame. Where
+        spares are kept a key may be waiting, and is served by whoever is there.
+        """
+        if fallen.retiring or self.settings.warm:
+            return
+        for worker in tuple(self._workers):
+            if worker is fallen:
+                continue
+            if worker.idle and worker.ready:
+                self._let_go(worker)
+            elif worker.ready:
+                worker.retiring = True
 
     def _count_restart(self, process: WorkerProcess) -> None:
         number = int(process.slot.rpartition("-")[2])

@@ -19,6 +19,7 @@ import sys
 import time
 
 from headway.scheduler.executors import frames, launch
+from headway.scheduler.executors.room import has_room
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 1 << 16
 _SPARE_BYTES = 1 << 18
-_ROOM_BYTES = 8 << 20  # a worker that cannot have so much is of no use to the next step
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if sys.platform != "win32" else 4096
 
 
@@ -241,10 +241,12 @@ class _Worker:
         except BaseException as error:  # noqa: BLE001
             self._interruptible = False
             self._spare_memory = bytearray()  # Room to describe a failure for want of memory.
-            described = *_described(error), isinstance(error, MemoryError) and not _room_left()
+            described = _described(error)
             error.__traceback__ = None  # Its frames hold the step's values.
-            self._spare_memory = bytearray(_SPARE_BYTES)
-            return frames.FAILED, described, b""
+            exhausted = not has_room()  # Want of memory has many names: a library that does not load, a failed read.
+            if not exhausted:
+                self._spare_memory = bytearray(_SPARE_BYTES)
+            return frames.FAILED, (*described, exhausted), b""
         return frames.DONE, (), answer
 
     def _call(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], data: Any) -> Any:
@@ -265,15 +267,6 @@ class _Worker:
             return call(*args, **kwargs)
         finally:
             CURRENT.reset(token)
-
-
-def _room_left() -> bool:
-    """Whether the next step can be given a little memory: the last one may only have asked for too much at once."""
-    try:
-        bytearray(_ROOM_BYTES)
-    except MemoryError:
-        return False
-    return True
 
 
 def _described(error: BaseException) -> tuple[Any, ...]:

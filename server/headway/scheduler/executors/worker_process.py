@@ -56,6 +56,7 @@ class WorkerOwner(Protocol):
 
     def worker_ready(self, process: WorkerProcess) -> None: ...
     def worker_free(self, process: WorkerProcess) -> None: ...
+    def worker_exhausted(self, process: WorkerProcess) -> None: ...
     def worker_killed(self, process: WorkerProcess) -> None: ...
     def worker_ended(self, process: WorkerProcess, returncode: int) -> None: ...
 
@@ -156,6 +157,7 @@ class WorkerProcess:
         self.restarts = restarts
         self.ready = False
         self.leaving = False  # told to quit, or killed: gets no more work
+        self.retiring = False  # leaves as soon as its step has ended
         self.killed_because = ""
         self.out_of_memory = False
         self.running: ProcessRun | None = None
@@ -318,11 +320,14 @@ class WorkerProcess:
         self.running = None
         self.used_at_s = asyncio.get_running_loop().time()
         used_mb = rss_bytes / MIB if rss_bytes else self.rss_mb() or 0.0
+        why = "a worker like it ran out of memory or died" if self.retiring else ""
         if exhausted:  # The next step may ask for little and get nothing all the same.
-            _log.info("worker %s (%s) is replaced: it ran out of memory", self.pid, self.slot)
-            self.quit()
+            why = "it ran out of memory"
+            self._owner.worker_exhausted(self)
         elif used_mb > max(self.settings.memory.recycle_mb, 1.5 * self.idle_rss_mb):
-            _log.info("worker %s (%s) is replaced: it holds %.0f MiB after its step", self.pid, self.slot, used_mb)
+            why = f"it holds {used_mb:.0f} MiB after its step"
+        if why:
+            _log.info("worker %s (%s) is replaced: %s", self.pid, self.slot, why)
             self.quit()
         self._owner.worker_free(self)
 
