@@ -310,6 +310,26 @@ async def test_a_newer_request_takes_the_place_of_an_older_one_of_the_same_docum
 
 
 @pytest.mark.asyncio
+async def test_of_a_flood_of_keys_ty_hears_little_and_the_last_one_is_answered(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        assert "path" in labels(await desk.complete("a.py", "import os\nos.pa$0"))
+        asked: list[asyncio.Future[CompletionList]] = []
+        words: list[TypedWord | None] = []
+        for number in range(30):
+            asked.append(asyncio.ensure_future(desk.complete("a.py", "import os\n" + "o = 1\n" * number + "os.pa$0")))
+            for _ in range(10):  # It has its turns, in which it would ask.
+                await asyncio.sleep(0)
+            words.append(desk.completing.word(place.uri("a.py")))
+        ended = await asyncio.gather(*asked, return_exceptions=True)
+        assert all(isinstance(one, RequestSupersededError | CompletionList) for one in ended)
+        assert "path" in labels(await asked[-1])
+        # All different, if each key had set off what it asks for; a gap that is long on a busy machine is no flood.
+        assert len(set(map(id, words))) < 15
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("source", ["# com$0ment", "def new_na$0", "x = 12$0", "import os as n$0"])
 async def test_where_nothing_fits_the_list_is_empty_and_complete(office: OpenOffice, source: str) -> None:
     async with office(settings={"python": {"engines": ["index"]}}) as place:

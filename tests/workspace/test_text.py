@@ -74,6 +74,39 @@ def test_edits_agree_with_the_model(length: int, source: str, edits: list[Edit],
         text_module._BLOCK_LENGTH = before
 
 
+_LINES = st.lists(st.sampled_from(["", "a", "bcd", "é😀", "    x = 1"]), min_size=1, max_size=8).map("\n".join)
+_KEYS = st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(0, 8), st.sampled_from(["", "k", "key"]))
+
+
+@pytest.mark.parametrize("length", [4, 32_768])
+@given(source=_LINES, keys=st.lists(_KEYS, max_size=12), looks=st.integers(1, 4))
+def test_keys_within_lines_agree_with_the_model(
+    length: int, source: str, keys: list[tuple[int, int, int, str]], looks: int
+) -> None:
+    """What moves behind them is where it has to be, however seldom somebody looks, and the older texts stay."""
+    before = text_module._BLOCK_LENGTH
+    text_module._BLOCK_LENGTH = length
+    try:
+        text = Text(source)
+        olds = [(source, text)]
+        for number, (line, start, end, new) in enumerate(keys):
+            edit = Edit(Range(Position(line, start), Position(line, end)), new)
+            source = model_apply(source, edit)
+            text = text.apply([edit])
+            if number % looks == 0:
+                olds.append((source, text))
+                assert text.position_at(text.offset_at(Position(line, start))).line == min(line, text.line_count - 1)
+        for wanted, made in [*olds, (source, text)]:
+            lines = model_lines(wanted)
+            assert str(made) == wanted
+            assert [made.line(n) for n in range(made.line_count)] == [wanted[a:b] for a, b in lines]
+            for number, (start, _) in enumerate(lines):
+                assert made.offset_at(Position(number, 0)) == start
+                assert made.position_at(start) == Position(number, 0)
+    finally:
+        text_module._BLOCK_LENGTH = before
+
+
 @pytest.mark.usefixtures("block_length")
 def test_ranges_across_blocks_are_cut_out() -> None:
     text = Text("one\ntwo\r\nthree\rfour")

@@ -286,7 +286,7 @@ class Connection:
         waiting = self._in_line.pop(message_id, None)
         if waiting is not None:
             waiting.cancelled = True
-            self._respond(message_id, Answer(error=_cancelled()))
+            self._respond_cancelled(message_id)
             return
         self.cancel_running(message_id)
 
@@ -296,7 +296,7 @@ class Connection:
         if running is None or running.task is None:
             return
         del self._running[message_id]
-        self._respond(message_id, Answer(error=_cancelled()))
+        self._respond_cancelled(message_id)
         # Soon, not now: a coroutine that never began could not take back what its handler had submitted.
         self._loop.call_soon(running.task.cancel)
 
@@ -310,7 +310,7 @@ class Connection:
         self.cancel_all_running()
         for message_id, waiting in self._in_line.items():
             waiting.cancelled = True
-            self._respond(message_id, Answer(error=_cancelled()))
+            self._respond_cancelled(message_id)
         self._in_line.clear()
 
     # -- out ----------------------------------------------------------------------------------------------------------
@@ -347,6 +347,12 @@ class Connection:
             self.outbox.send(frame(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (dumps(message_id), body)))
             self._check_pressure()
 
+    def _respond_cancelled(self, message_id: MessageId) -> None:
+        # An id of a plain number is its own JSON.
+        written = b"%d" % message_id if type(message_id) is int else dumps(message_id)
+        self.outbox.send(frame(b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (written, _CANCELLED)))
+        self._check_pressure()
+
     def _refuse(self, error: RpcError) -> None:
         self._send({"jsonrpc": "2.0", "id": None, "error": error.payload()})
 
@@ -370,5 +376,5 @@ class Connection:
         self._check_pressure()
 
 
-def _cancelled() -> RpcError:
-    return RpcError(REQUEST_CANCELLED, "the request was cancelled")
+# A flood of keys is a flood of these, so it is encoded once.
+_CANCELLED = dumps(RpcError(REQUEST_CANCELLED, "the request was cancelled").payload())

@@ -68,7 +68,9 @@ class Converter:
 
     def range_in(self, arguments: Arguments, lines: Lines) -> Range:
         """Read a range of a document."""
-        return Range(self.position_in(arguments.inner("start"), lines), self.position_in(arguments.inner("end"), lines))
+        first, last = arguments.inner("start"), arguments.inner("end")
+        start = self.position_in(first, lines)
+        return Range(start, start if first.mapping == last.mapping else self.position_in(last, lines))
 
     def changed(self, text: Text, changes: Arguments) -> Text:
         """Apply the `contentChanges` of a `didChange`, each counted on what the one before it left."""

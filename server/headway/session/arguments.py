@@ -21,7 +21,7 @@ class Arguments:
     """
 
     def __init__(self, value: object, path: str = "") -> None:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):  # The first is nearly always so, and cheap.
             raise InvalidArgumentError(path or "params", f"must be an object, not {_shown(value)}")
         self.mapping: Mapping[str, Any] = value
         self.path = path

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import os
 from collections import OrderedDict
 from collections.abc import Callable
@@ -36,6 +37,10 @@ _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to
 _NOTHING_FITS = frozenset({PlaceKind.COMMENT, PlaceKind.NEW_NAME, PlaceKind.LITERAL})
 _REMEMBERED_LISTS = 8
 _KNOWN_WITHOUT_ENGINE = frozenset({PlaceKind.NAME, PlaceKind.MODULE, PlaceKind.STRING})
+# Keys that come faster than hands are a flood (a program types, or what waited in a pipe): each is held for a moment,
+# in which its cancel is there or it is the last one. What it would have set going, ty too, would only be in the way.
+_HURRY_S = 0.025
+_HELD_S = 0.004
 _SHARE_OF_NAMES = 5  # of the soft deadline: so much of it is waited for ty where others know what fits
 
 
@@ -62,6 +67,7 @@ class Completing(Room):
         self._view = view
         self._ahead = Lookahead(context, ty, self._ask)
         self._current: dict[str, TypedWord] = {}  # by document: the word that was asked about last
+        self._asked_s: dict[str, float] = {}  # by document: when the last question came
         self._shown: OrderedDict[int, _Shown] = OrderedDict()
         self._ids = itertools.count(1)
 
@@ -76,6 +82,7 @@ class Completing(Room):
 
     def document_closed(self, uri: str) -> None:
         self._drop(identity(uri))
+        self._asked_s.pop(identity(uri), None)
         self._ahead.closed(identity(uri))
 
     async def complete(self, uri: str, position: Position, *, asked_s: float | None = None) -> CompletionList:
@@ -92,22 +99,28 @@ class Completing(Room):
         if document is None:
             return self._list(None, position, position, (), incomplete=False)
         hard_s = self._context.settings.completion.hard_deadline_ms / 1000
+        key, now_s = identity(uri), asyncio.get_running_loop().time()
+        in_flood = now_s - self._asked_s.get(key, -math.inf) < _HURRY_S
+        self._asked_s[key] = now_s
         handle = self._context.scheduler.run(
             self._answer,
             document,
             position,
-            asyncio.get_running_loop().time() if asked_s is None else asked_s,
+            now_s if asked_s is None else asked_s,
+            in_flood,
             priority=Priority.CRITICAL,
             name="completion",
             kind=TaskKind.COROUTINE,
             requirement=_COST,
-            supersede_key=("completion", identity(uri)),
+            supersede_key=("completion", key),
             timeout=TimeoutPolicy(hard_s=hard_s + 2),
         )
         result: CompletionList = await value_of(handle)
         return result
 
-    async def _answer(self, document: Document, position: Position, asked_s: float) -> CompletionList:
+    async def _answer(self, document: Document, position: Position, asked_s: float, in_flood: bool) -> CompletionList:
+        if in_flood:
+            await asyncio.sleep(_HELD_S)
         settings = self._context.settings.completion
         position = document.position_at(document.offset_at(position))  # Clients ask beyond the end, too.
         if document.language != "python":
