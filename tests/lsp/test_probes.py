@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from tests.lsp.wire import probe, run, server, submission
+import pytest
+
+from tests.lsp.wire import AnswerError, probe, run, server, submission
 
 
 def asking(**more: Any) -> dict[str, Any]:
@@ -67,6 +69,37 @@ def test_one_submission_larger_than_the_queue_is_refused_by_its_number(tmp_path:
             assert error.code == -32602
             assert "200000 steps" in error.message
             assert await wire.exit() == 0
+
+    run(scenario())
+
+
+def test_a_submission_of_thousands_comes_before_what_was_submitted_behind_it_unless_it_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    """It is read in turns with everything else: a cancel finds it, and nothing overtakes it."""
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize()
+            await wire.ask("headway/pause", {"priorities": ["NORMAL"]})
+            wire.request("headway/submit", submission("many", *(probe(f"t{n}") for n in range(5_000))))
+            wire.request("headway/submit", submission("one", probe("a")))
+            given_up, answer = wire.request(
+                "headway/submit", submission("never", *(probe(f"t{n}") for n in range(5_000)))
+            )
+            wire.cancel(given_up)
+            await wire.job_id("one", "PENDING")
+            assert (await wire.ask("headway/snapshot", {}))["queues"]["NORMAL"]["queued"] == 5_001
+            titles = [note["title"] for note in wire.notes("headway/jobUpdated")]
+            assert titles.index("many") < titles.index("one")
+            assert "never" not in titles
+            with pytest.raises(AnswerError) as caught:
+                await answer
+            assert caught.value.code == -32800
+            bad = [*(probe(f"t{n}") for n in range(5_000)), {"name": "last", "kind": "nonsense"}]
+            error = await wire.refused("headway/submit", submission("bad", *bad))
+            assert (error.code, "tasks[5000].kind" in error.message) == (-32602, True)
+            assert (await wire.ask("headway/snapshot", {}))["queues"]["NORMAL"]["queued"] == 5_001
 
     run(scenario())
 

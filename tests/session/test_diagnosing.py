@@ -12,7 +12,7 @@ import pytest
 from headway.features.analysis import Finding
 from headway.scheduler.model import JobState
 from headway.session.diagnosing import Diagnosing
-from headway.session.ports import InvalidArgumentError
+from headway.session.ports import InvalidArgumentError, Submitted
 from headway.workspace.documents import Document
 from headway.workspace.text import Edit, Position, Range
 
@@ -172,6 +172,7 @@ async def test_the_workspace_is_analysed_file_by_file_or_in_part(office: OpenOff
         results = []
         for arguments in ({}, {"paths": ["sub/**"]}):
             submitted = place.session.submit("analysis", arguments)
+            assert isinstance(submitted, Submitted)
             outcome = await submitted.handle
             assert outcome.state is JobState.COMPLETED
             results.append(submitted.submission.result(outcome))
@@ -186,7 +187,9 @@ async def test_a_broken_configuration_fails_the_analysis_in_words(office: OpenOf
         (place.root / "ruff.toml").write_text("[lint]\nselect = ['NOSUCH999']\n")
         (place.root / "a.py").write_text("x = 1\n")
         place.session.job_sources["analysis"] = board.diagnosing
-        outcome = await place.session.submit("analysis", {}).handle
+        submitted = place.session.submit("analysis", {})
+        assert isinstance(submitted, Submitted)
+        outcome = await submitted.handle
         assert outcome.state is JobState.FAILED
         assert outcome.error is not None
         assert "NOSUCH999" in outcome.error.message

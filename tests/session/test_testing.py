@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headway.scheduler.model import JobState, Priority
-from headway.session.ports import InvalidArgumentError
+from headway.session.ports import InvalidArgumentError, Submitted
 from headway.session.testing import Testing
 
 from .conftest import Office, OpenOffice
@@ -21,6 +21,7 @@ async def run(office: Office, arguments: dict[str, Any]) -> tuple[JobState, dict
     """Return how a run ended, its result, and what its error says."""
     office.session.job_sources["tests"] = Testing(office.session)
     submitted = office.session.submit("tests", arguments)
+    assert isinstance(submitted, Submitted)
     outcome = await submitted.handle
     result = dict(submitted.submission.result(outcome) or {})
     return outcome.state, result, outcome.error.message if outcome.error is not None else ""

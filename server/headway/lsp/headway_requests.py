@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import re
@@ -21,7 +22,8 @@ from headway.lsp.tongue import Tongue
 from headway.scheduler import Priority
 from headway.session.arguments import Arguments
 from headway.session.jobs import finished
-from headway.session.session import Session, Submitted
+from headway.session.ports import Submitted
+from headway.session.session import Session
 
 _MOST_RECENT = 50
 _MOST_TASKS = 200
@@ -85,8 +87,10 @@ class HeadwayRequests:
         )
         return self.ended(submitted, token)
 
-    async def ended(self, submitted: Submitted, token: Token | None) -> wire.JobInfo:
+    async def ended(self, submitted: Submitted | asyncio.Future[Submitted], token: Token | None) -> wire.JobInfo:
         """Wait for the end of a job and return its view with its result."""
+        if isinstance(submitted, asyncio.Future):
+            submitted = await _entered(submitted)
         handle = submitted.handle
         if token is not None:
             self._progress.follow(handle.job_id, token)
@@ -125,6 +129,15 @@ class HeadwayRequests:
 
     def metrics(self, params: object) -> Mapping[str, str]:
         return {"text": self._scheduler.metrics.prometheus()}
+
+
+async def _entered(entering: asyncio.Future[Submitted]) -> Submitted:
+    try:
+        return await entering
+    except asyncio.CancelledError:
+        if entering.done() and not entering.cancelled() and entering.exception() is None:  # in the same moment
+            entering.result().handle.cancel("the request was cancelled")
+        raise
 
 
 def _priorities(params: object) -> tuple[Priority, ...]:

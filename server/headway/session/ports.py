@@ -8,14 +8,14 @@ through which it always sees the newest settings, folders and trust, and it is t
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from headway.features.analysis import Finding
-    from headway.scheduler import Job, JobOutcome, Priority, Scheduler
+    from headway.scheduler import Job, JobHandle, JobOutcome, Priority, Scheduler
     from headway.settings import Settings
     from headway.workspace.documents import Document, Documents
 
@@ -155,11 +155,21 @@ class Submission:
     result: Callable[[JobOutcome], Mapping[str, Any] | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job that was submitted for the client, and how its end becomes the answer's `result`."""
+
+    handle: JobHandle
+    submission: Submission
+
+
 class JobSource(Protocol):
     """A room that makes jobs of one `headway/submit` type."""
 
-    def submission(self, arguments: Mapping[str, Any], *, title: str | None, priority: Priority | None) -> Submission:
-        """Describe the job; nothing is submitted yet.
+    def submission(
+        self, arguments: Mapping[str, Any], *, title: str | None, priority: Priority | None
+    ) -> Submission | Iterator[Submission | None]:
+        """Describe the job; nothing is submitted yet. What takes more than milliseconds to read is read bit by bit.
 
         Args:
             arguments: As they came over the wire, camelCase JSON.

@@ -6,7 +6,7 @@ import asyncio
 import enum
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,7 @@ _MOST_TASKS = SchedulerConfig().queue_capacity
 _SURELY_THERE = 0.1  # of a core: what probes ask for where they do not say
 _MOST_STEPS = 10_000
 _MOST_STEPS_IN_ALL = 200_000
+_AT_ONCE = 50  # steps that are read in one go: a millisecond or two
 _LONGEST_MS = 86_400_000.0
 
 
@@ -114,12 +115,31 @@ class Probing:
         self._wall_ms = wall_ms
         self._snapshot = snapshot
 
-    def submission(self, arguments: Mapping[str, Any], *, title: str | None, priority: Priority | None) -> Submission:
+    def submission(
+        self, arguments: Mapping[str, Any], *, title: str | None, priority: Priority | None
+    ) -> Submission | Iterator[Submission | None]:
         """Describe the probe; see `JobSource.submission`."""
         read = Arguments(arguments, "arguments")
         read.only(_JOB_KEYS)
         self._check_number(read)
-        tasks = tuple(_task(each) for each in read.each("tasks", most=_MOST_TASKS))
+        if sum(map(_step_count, read.sequence("tasks", most=_MOST_TASKS))) > _AT_ONCE:
+            return self._bit_by_bit(read, title, priority)
+        return self._described(read, [_task(each) for each in read.each("tasks")], title, priority)
+
+    def _bit_by_bit(self, read: Arguments, title: str | None, priority: Priority | None) -> Iterator[Submission | None]:
+        tasks = []
+        steps = 0
+        for each in read.each("tasks"):
+            tasks.append(_task(each))
+            steps += len(tasks[-1].steps)
+            if steps >= _AT_ONCE:
+                steps = 0
+                yield None
+        yield self._described(read, tasks, title, priority)
+
+    def _described(
+        self, read: Arguments, tasks: Sequence[Task], title: str | None, priority: Priority | None
+    ) -> Submission:
         if not tasks:
             raise read.fail("tasks", "must hold at least one task")
         if priority is not Priority.CRITICAL:
@@ -127,7 +147,7 @@ class Probing:
         job = Job(
             type="probe",
             title=title if title is not None else f"Probe {tasks[0].name}",
-            tasks=tasks,
+            tasks=tuple(tasks),
             priority=Priority.NORMAL if priority is None else priority,
             on_task_failure=read.choice("onTaskFailure", OnTaskFailure, OnTaskFailure.CONTINUE),
         )
@@ -139,8 +159,7 @@ class Probing:
         if len(asked) > _MOST_TASKS:
             queued = sum(depth.queued for depth in self._snapshot().depths.values())
             raise QueueFullError(queued, len(asked), _MOST_TASKS)
-        steps = (one.get("steps") for one in asked if isinstance(one, Mapping))
-        in_all = sum(count for count in steps if isinstance(count, int) and 0 < count <= _MOST_STEPS)
+        in_all = sum(map(_step_count, asked))
         if in_all > _MOST_STEPS_IN_ALL:
             raise read.fail("tasks", f"must have at most {_MOST_STEPS_IN_ALL} steps in all, not {in_all}")
 
@@ -189,6 +208,12 @@ class _Failing:
             self.times -= 1
             raise StepError(self.kind, f"the probe failed as asked ({self.kind.value})")
         return "succeeded"
+
+
+def _step_count(task: object) -> int:
+    """Return how many steps a task asks for, as far as that can be said before it is read."""
+    count = task.get("steps", 1) if isinstance(task, Mapping) else 1
+    return count if isinstance(count, int) and 0 < count <= _MOST_STEPS else 1
 
 
 async def _sleep(duration_s: float) -> None:

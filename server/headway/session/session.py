@@ -21,14 +21,16 @@ from headway.session.ports import (
     MessageLevel,
     Room,
     Submission,
+    Submitted,
 )
+from headway.session.submitting import Submitting
 from headway.settings import Problem, Settings, read
 from headway.wording import joined, say
 from headway.workspace.documents import Document, Documents
 from headway.workspace.text import Text
 
 if TYPE_CHECKING:
-    from headway.scheduler import JobHandle, Priority, Scheduler
+    from headway.scheduler import Priority, Scheduler
 
 _log = logging.getLogger(__name__)
 
@@ -42,14 +44,6 @@ class SessionOptions:
     settings_tree: object = None
     trusted: bool = False
     probes: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
-    """A job that was submitted for the client, and how its end becomes the answer's `result`."""
-
-    handle: JobHandle
-    submission: Submission
 
 
 class Session:
@@ -86,6 +80,7 @@ class Session:
         # What the index holds, for snapshots; the room that keeps the index puts itself here.
         self.index_info: Callable[[], Mapping[str, Any]] = _no_index
         self._on_trouble = on_trouble
+        self._submitting = Submitting(self._enter)
         self._troubles: dict[str, str] = {}
         self._told: set[Problem] = set()
         self._changed: dict[str, Document] = {}  # by URI: what the rooms have not been told of yet
@@ -249,8 +244,8 @@ class Session:
         *,
         title: str | None = None,
         priority: Priority | None = None,
-    ) -> Submitted:
-        """Submit a job for the client.
+    ) -> Submitted | asyncio.Future[Submitted]:
+        """Submit a job for the client; see `Submitting.take`.
 
         Raises:
             InvalidArgumentError: The type is not known here, or its arguments are wrong.
@@ -261,7 +256,9 @@ class Session:
             known = ", ".join(sorted(self.job_sources))
             hint = "; probes need --enable-probes on the server's command line" if job_type == "probe" else ""
             raise InvalidArgumentError("type", f"must be one of {known}, not {job_type[:60]!r}{hint}")
-        submission = source.submission(arguments, title=title, priority=priority)
+        return self._submitting.take(source.submission(arguments, title=title, priority=priority))
+
+    def _enter(self, submission: Submission) -> Submitted:
         return Submitted(handle=self.scheduler.submit(submission.job), submission=submission)
 
 
