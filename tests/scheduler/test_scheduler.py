@@ -46,6 +46,7 @@ from headway.scheduler.executors.base import Executors, MachineReport, Pressure,
 from headway.scheduler.executors.inline import InlineExecutor, inline_executors
 from headway.scheduler.executors.loop import LoopExecutor, LoopRunning
 from headway.scheduler.machine import FixedMachine
+from headway.scheduler.records import TaskRecord
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 # The watchdog looks at the real clock, from a thread of its own: not for virtual time.
@@ -534,6 +535,54 @@ def test_jobs_are_remembered_newest_first_and_not_for_ever(run_virtual: Run) -> 
             assert found.job(handles[0].job_id) is None
             assert found.job(handles[7].job_id) is not None
             assert handles[0].view().state is JobState.COMPLETED, "who holds it still sees it"
+
+    run_virtual(main())
+
+
+def test_a_job_that_is_forgotten_is_gone_without_the_garbage_collector(run_virtual: Run) -> None:
+    """One that has tasks, which know it; what is left for pauses, and older than the last one, would stay for long."""
+
+    def records() -> int:
+        return sum(isinstance(found, TaskRecord) for found in gc.get_objects())
+
+    async def main() -> None:
+        config = SchedulerConfig(stall_report_s=float("inf"), remembered_jobs=5)
+        async with scheduler(config) as found:
+            before = records()
+            tasks = (Task(name="a", call=add, args=(1, 1)), Task(name="b", call=add, args=(1, 1), depends_on=("a",)))
+            kept = found.submit(Job(type="t", title="kept", tasks=tasks))
+            for n in range(50):
+                assert (await found.submit(Job(type="t", title=f"j{n}", tasks=tasks))).state is JobState.COMPLETED
+            assert records() - before <= 2 * (5 + 1)
+            assert found.job(kept.job_id) is None
+            view = kept.view()
+            assert [(task.name, task.state) for task in view.tasks] == [(n, TaskState.COMPLETED) for n in "ab"]
+            assert [task.task_id for task in view.tasks] == [f"{kept.job_id}.{n}" for n in range(2)]
+
+    gc.collect()
+    gc.disable()
+    try:
+        run_virtual(main())
+    finally:
+        gc.enable()
+
+
+def test_jobs_are_remembered_only_as_far_as_their_tasks_are_not_too_many(run_virtual: Run) -> None:
+    async def main() -> None:
+        config = SchedulerConfig(stall_report_s=float("inf"), remembered_tasks=10)
+        async with scheduler(config) as found:
+
+            async def run(title: str, count: int) -> None:
+                tasks = tuple(Task(name=f"t{k}", call=add, args=(1, 1)) for k in range(count))
+                await found.submit(Job(type="t", title=title, tasks=tasks))
+
+            for n in range(4):
+                await run(f"j{n}", 4)
+            assert [view.title for view in found.recent_jobs()] == ["j3", "j2"]
+            await run("large", 30)
+            assert [view.title for view in found.recent_jobs()] == ["large"]
+            await run("small", 10)
+            assert [view.title for view in found.recent_jobs()] == ["small"]
 
     run_virtual(main())
 

@@ -31,6 +31,7 @@ class JobBook:
         self.by_ticket: dict[int, JobRecord] = {}
         self.find_folded: Callable[[str], JobRecord | None] = _none_folded  # of `Errands`
         self._ended: dict[str, JobRecord] = {}
+        self._tasks_remembered = 0
         self._shared: dict[Hashable, JobRecord] = {}
         self._superseding: dict[Hashable, tuple[JobRecord, int]] = {}
         self._config = config
@@ -203,12 +204,30 @@ class JobBook:
         if record.waiters is not None or record.supersede_keys is not None:
             self._forget_keys(record)
         if record.job.visible:
-            ended = self._ended
-            ended.pop(record.job_id, None)
-            ended[record.job_id] = record
-            if len(ended) > self._config.remembered_jobs:
-                del ended[next(iter(ended))]
+            self._remember(record)
         return tickets
+
+    def _remember(self, record: JobRecord) -> None:
+        ended, config = self._ended, self._config
+        if record.job_id in ended:
+            self._forget(record.job_id)
+        ended[record.job_id] = record
+        self._tasks_remembered += len(record.tasks)
+        while len(ended) > config.remembered_jobs or (
+            self._tasks_remembered > config.remembered_tasks and len(ended) > 1
+        ):
+            self._forget(next(iter(ended)))
+
+    def _forget(self, job_id: str) -> None:
+        """Drop an ended job. Whoever still holds its record may look at it, but it holds itself no longer.
+
+        Else it would be garbage in a cycle, which is looked for in pauses only, and not among what was old by then.
+        """
+        record = self._ended.pop(job_id)
+        self._tasks_remembered -= len(record.tasks)
+        alone = record.without_tasks()
+        for task in record.tasks:
+            task.job = alone
 
     def remember_result(self, job: JobRecord, record: TaskRecord) -> None:
         """Keep the newest results of a lazily fed job, and forget tasks that nobody can depend on any more."""

@@ -56,6 +56,7 @@ class SchedulerConfig:
     spare_cpu_cores: float = 0.1
     queue_capacity: int = 20_000
     remembered_jobs: int = 200
+    remembered_tasks: int = 20_000  # of all these jobs; the newest job is remembered whatever it has
     remembered_results: int = 1_000  # of a lazily fed job
     cancel_grace_s: float = 0.1  # from when a run is told to stop until it is ended by force; math.inf: never
     kill_grace_s: float = 0.5  # more, for a worker process to be killed; its task then ends without it

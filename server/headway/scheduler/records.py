@@ -136,6 +136,15 @@ class JobRecord:
         self.waiters: dict[int, Priority] | None = None  # only where the job is shared
         self.supersede_keys: dict[int, Hashable] | None = None  # by ticket
 
+    def without_tasks(self) -> JobRecord:
+        """Return what is known of the job itself."""
+        made = JobRecord.__new__(JobRecord)
+        for name in JobRecord.__slots__:
+            setattr(made, name, getattr(self, name))
+        made.tasks = ()
+        made.names = made.results = None
+        return made
+
     def listed(self) -> Collection[TaskRecord]:
         """Return the tasks that are known: all, or of a lazily fed job those that have not ended long ago."""
         return self.tasks if self.results is None or self.names is None else self.names.values()

@@ -368,18 +368,8 @@ def pickled_step(run: StepRun) -> tuple[bytes, Failure | None]:
 
 def _plain(data: StepContextData) -> tuple[Any, ...]:
     """Return the arguments of the worker's own class for this, which needs no imports."""
-    return (
-        data.job_id,
-        data.task_id,
-        data.task_name,
-        data.step_name,
-        data.attempt,
-        dict(data.results),
-        dict(data.previous),
-        data.deadline_at_s,
-        data.devices,
-        dict(data.device_env),
-    )
+    told = (data.job_id, data.task_id, data.task_name, data.step_name, data.attempt)
+    return (*told, dict(data.results), dict(data.previous), data.deadline_at_s, data.devices, dict(data.device_env))
 
 
 def _refused(run: StepRun, why: str) -> Failure:
