@@ -27,7 +27,21 @@ MODULES = (
 )  # fmt: skip
 # Tests of the pure core only: they take milliseconds, and nothing of theirs outlives a trial.
 TESTS = tuple(
-    f"test_{name}.py" for name in ("parts", "room", "core", "edges", "traps", "switches", "asked", "sweeps", "machine")
+    f"test_{name}.py"
+    for name in (
+        "parts",
+        "room",
+        "core",
+        "edges",
+        "traps",
+        "switches",
+        "asked",
+        "sweeps",
+        "overload",
+        "reconfigure",
+        "errands",
+        "machine",
+    )
 )
 LEAST_SCORE = 0.8
 

@@ -20,6 +20,7 @@ from headway.scheduler.model import (
     Priority,
     Requirement,
     Step,
+    StepKind,
     Task,
     TaskState,
     TimeoutPolicy,
@@ -27,7 +28,7 @@ from headway.scheduler.model import (
 from headway.scheduler.queues import LevelQueue
 from headway.scheduler.resources import CPU, GPU_MEMORY, Quota, Shape
 from headway.scheduler.retry import Breaker, RetryBudget
-from headway.scheduler.stimuli import JobPaused, LevelsPaused, LevelsResumed, Reconfigured
+from headway.scheduler.stimuli import JobPaused, LevelsPaused, LevelsResumed, Reconfigured, TimePassed
 from headway.scheduler.strategies import PRIORITY
 from headway.scheduler.timeouts import Due, Limit, next_due
 from tests.scheduler.world import Work, World, job, steps, task
@@ -376,3 +377,47 @@ def test_a_line_knows_since_when_its_newest_waits() -> None:
     queue.push("b", 0, 7.0)
     [line] = queue.lines()
     assert line.newest_s == 7.0
+
+
+def test_background_that_runs_gives_way_to_a_key_that_waits() -> None:
+    """At its next step boundary, and comes back when the key has its place."""
+    world = World(slots=(4, 4, 4, 4, 4, 4))
+    world.submit(job(steps("batch", [0.2] * 3, cores=1.0), priority=Priority.BATCH))
+    world.submit(job(*(task(f"key{n}", 0.3, cores=1.0) for n in range(3)), priority=Priority.CRITICAL))
+    world.settle()
+    assert world.order == ["batch", "key0", "key1", "key2", "batch", "batch"]
+
+
+def test_nobody_gives_way_to_a_level_that_is_paused() -> None:
+    world = World()
+    world.submit(job(steps("normal", [0.1] * 3, cores=ROOM)))
+    world.tell(LevelsPaused((Priority.HIGH,), "user"))
+    world.run("high", requirement=BIG, priority=Priority.HIGH)
+    world.pass_s(1.0)
+    assert world.order == ["normal"] * 3
+    world.tell(LevelsResumed((Priority.HIGH,)))
+    assert world.order == [*["normal"] * 3, "high"]
+
+
+@pytest.mark.parametrize(("own", "gives_way"), [(StepKind.THREAD, True), (StepKind.ASYNC, False)])
+def test_a_slot_is_given_up_by_who_has_it(own: StepKind, gives_way: bool) -> None:
+    """Who waits for a thread is not helped by one who has none."""
+    world = World(slots=(1, 1, 1, 1, 1, 1))
+    world.submit(job(steps("normal", [0.1] * 3, kind=own)))
+    if own is StepKind.ASYNC:
+        world.submit(job(steps("thread", [1.0], kind=StepKind.THREAD)))
+    world.submit(job(steps("high", [0.1], kind=StepKind.THREAD), priority=Priority.HIGH))
+    world.pass_s(0.25)
+    assert (world.order.index("high") < 2 if "high" in world.order else False) is gives_way
+
+
+def test_a_grace_is_not_over_while_nothing_can_run() -> None:
+    """Told to stop, and then the process stood still: the time is not counted against what was told."""
+    world = World()
+    ticket = world.run("deaf", Work(lasts_s=100.0, stubborn_s=100.0), timeout=TimeoutPolicy(hard_s=1.0))
+    world.pass_s(1.05)
+    world.now_s += 60.0
+    world.tell(TimePassed(stood_still_s=60.0))
+    assert ticket not in world.outcomes
+    world.pass_s(0.1)
+    assert ticket in world.outcomes

@@ -38,17 +38,18 @@ def hold(found: Quota, cores: float = 0.0, memory_mb: float = 0.0, critical: boo
 
 
 @pytest.mark.parametrize(
-    ("made", "uses"),
+    ("amounts", "uses"),
     [
-        (shape(), 0),
-        (shape(cores=0.1), CPU),
-        (shape(memory_mb=1), MEMORY),
-        (shape(gpus=1), GPUS | GPU_MEMORY),
-        (shape(gpu_memory_mb=1), GPUS | GPU_MEMORY),
-        (shape(1, 1, 1, 1), CPU | MEMORY | GPUS | GPU_MEMORY),
+        ((0.0, 0.0, 0, 0.0), 0),
+        ((0.1, 0.0, 0, 0.0), CPU),
+        ((0.0, 1.0, 0, 0.0), MEMORY),
+        ((0.0, 0.0, 1, 0.0), GPUS | GPU_MEMORY),
+        ((0.0, 0.0, 0, 1.0), GPUS | GPU_MEMORY),
+        ((1.0, 1.0, 1, 1.0), CPU | MEMORY | GPUS | GPU_MEMORY),
     ],
 )
-def test_a_shape_says_what_it_uses(made: Shape, uses: int) -> None:
+def test_a_shape_says_what_it_uses(amounts: tuple[float, float, int, float], uses: int) -> None:
+    made = shape(*amounts)
     assert made.uses == uses
     assert made.fits_version == 0
 
@@ -79,7 +80,10 @@ def test_equal_requirements_are_one_shape() -> None:
     assert shapes.find(equal) is made, "also the second time, by what was asked for last"
     assert shapes.find(other) is another
     assert shapes.find(first) is made
-    assert shapes.find(Requirement(memory_mb=7)) is None
+    unknown = Requirement(memory_mb=7)
+    assert shapes.find(unknown) is None
+    made = shapes.add(unknown)
+    assert shapes.find(unknown) is made
 
 
 def test_few_shapes_are_kept() -> None:
@@ -385,6 +389,8 @@ def test_what_others_hold_is_not_there() -> None:
     assert found.lacking(shape(gpu_memory_mb=4000), False) == 0
     found.others_hold([(1, 500.0)])
     assert found.lacking(shape(gpu_memory_mb=1001), False) == GPU_MEMORY, "of the first nothing new is known"
+    found.others_hold([(0, 0.0), (1, 0.0)])
+    assert found.lacking(shape(gpu_memory_mb=1 / 1024), False) == GPU_MEMORY, "not even that"
     found.others_hold([(0, 9000.0)])
     assert found.lacking(shape(gpu_memory_mb=8001), False) == GPU_MEMORY, "there is no more than there is"
 

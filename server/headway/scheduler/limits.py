@@ -9,9 +9,9 @@ from headway.scheduler.admission import Admission
 from headway.scheduler.attempts import Attempts
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.endings import Endings
-from headway.scheduler.model import NO_LIMITS, ErrorKind, Failure, OnTimeout, StepKind, TaskState
+from headway.scheduler.model import NO_LIMITS, ErrorKind, Failure, OnTimeout, StepKind
 from headway.scheduler.outbox import Outbox
-from headway.scheduler.records import ENDED, Cause, Run, TaskRecord, Wait
+from headway.scheduler.records import Cause, Run, TaskRecord, Wait
 from headway.scheduler.stimuli import AbandonRun, CancelRun
 from headway.scheduler.timeouts import Limit, Timers, next_due
 
@@ -191,16 +191,6 @@ class Limits:
         else:
             failure = Failure(kind=ErrorKind.TIMEOUT, message=f"{task.name} waited {waited_s:.3g} s for its place")
         self._endings.end_by_policy(record, task.timeout.on_hard, failure, now_s)
-
-    def stop(self, record: TaskRecord, failure: Failure, now_s: float) -> None:
-        """Cancel a task wherever it is: at once what waits, within the grace what runs."""
-        if record.state in ENDED:
-            return
-        if record.run is not None:
-            self.cancel(record.run, failure, now_s)
-            return
-        self._admission.remove(record, now_s)
-        self._endings.end(record, TaskState.CANCELLED, now_s, error=failure)
 
 
 def late(record: TaskRecord, now_s: float) -> Failure:

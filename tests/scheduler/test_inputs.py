@@ -1,0 +1,167 @@
+"""What goes into the core: instants that go back, errands by hand, what is said of pauses, which numbers hold."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from headway.scheduler.config import OnBattery
+from headway.scheduler.model import JobState, PausedChanged, Priority, Requirement, TaskQueued
+from headway.scheduler.stimuli import Closing, HeartbeatSeen, LevelsPaused, LevelsResumed, Reconfigured, Submitted
+from tests.scheduler.world import Work, World, job, task
+
+LOW, BATCH, HIGH = Priority.LOW, Priority.BATCH, Priority.HIGH
+
+
+async def call() -> None:
+    """Nothing: the core never calls it."""
+
+
+def unobserved() -> World:
+    world = World()
+    world.core.observe(False)
+    return world
+
+
+# ---- instants
+
+
+def test_an_instant_before_an_earlier_one_counts_as_that_one() -> None:
+    world = World()
+    world.now_s = 10.0
+    first = world.run("first", Work(lasts_s=1.0))
+    assert world.core.told_at_s == 10.0
+    world.now_s = 4.0
+    world.run("second", Work(lasts_s=1.0))
+    world.tell(HeartbeatSeen(world.begun[0].run.run_id))
+    assert world.core.told_at_s == 10.0
+    assert [event.at_s for event in world.of(TaskQueued)] == [10.0, 10.0]
+    world.pass_s(20.0)
+    assert world.outcomes[first].state is JobState.COMPLETED
+    assert world.core.told_at_s > 10.0
+
+
+def test_so_it_does_for_what_goes_the_short_ways() -> None:
+    core = unobserved().core
+    errand = core.run_errand(call, (), None, Priority.NORMAL, 3.0)
+    assert errand is not None
+    assert core.told_at_s == 3.0
+    late = core.run_errand(call, (), None, Priority.NORMAL, 1.0)
+    assert late is not None
+    assert core.told_at_s == 3.0
+    core.errand_ended(errand, None, 0.1, 5.0)
+    assert core.told_at_s == 5.0
+    core.errand_ended(late, None, 0.1, 2.0)
+    assert core.told_at_s == 5.0
+    core.submit_one(job(task("t")), 1, 1, 7.0)
+    core.submit_one(job(task("t")), 2, 1, 6.0)
+    assert core.told_at_s == 7.0
+
+
+def test_what_may_be_joined_is_joined_however_it_comes() -> None:
+    world = World()
+    for ticket in (100, 101):
+        found = world.core.submit_one(job(task("shared", 1.0), share_key="k"), ticket, 1, 0.0)
+        assert (found != []) is (ticket == 100)
+    assert len(world.core.book.active) == 1
+
+
+# ---- errands
+
+
+def test_while_an_errand_is_in_flight_the_core_is_not_idle() -> None:
+    core = unobserved().core
+    seen = [core.idle]
+    errand = core.run_errand(call, (), None, Priority.NORMAL, 0.0)
+    assert errand is not None
+    seen.append(core.idle)
+    core.errand_ended(errand, None, 0.1, 1.0)
+    seen.append(core.idle)
+    core.submit_one(job(task("t")), 1, 1, 2.0)
+    seen.append(core.idle)
+    assert seen == [True, False, True, False]
+
+
+def test_after_most_errands_there_is_nothing_to_do() -> None:
+    core = unobserved().core
+    assert core.run_errand(call, (), None, Priority.NORMAL, 0.0) is not None
+    assert list(core.follow()) == []
+
+
+@pytest.mark.parametrize(
+    ("observed", "errands", "goes"), [(False, False, True), (True, False, False), (True, True, True)]
+)
+def test_whoever_watches_each_step_sees_no_errands(observed: bool, errands: bool, goes: bool) -> None:
+    core = World().core
+    core.observe(observed, errands=errands)
+    assert (core.run_errand(call, (), None, Priority.NORMAL, 0.0) is not None) is goes
+    core.handle(Closing("the end"), 1.0)
+    core.observe(observed, errands=errands)
+    assert core.run_errand(call, (), None, Priority.NORMAL, 2.0) is None, "nothing is taken any more"
+
+
+# ---- what is said of pauses
+
+
+def said(world: World) -> list[tuple[tuple[Priority, ...], str | None]]:
+    return [(event.priorities, event.reason) for event in world.of(PausedChanged)]
+
+
+def test_a_pause_is_said_once() -> None:
+    world = World()
+    world.tell(LevelsPaused((LOW, BATCH), "user"))
+    assert world.core.paused == (LOW, BATCH)
+    world.tell(LevelsPaused((LOW,), "user"))
+    world.tell(LevelsResumed((LOW,)))
+    world.tell(LevelsResumed((BATCH,)))
+    assert said(world) == [((LOW, BATCH), "user"), ((BATCH,), "user"), ((), None)]
+
+
+def test_what_the_machine_pauses_is_said_once() -> None:
+    world = World()
+    world.press(memory=0.95)
+    world.press(memory=0.96)
+    world.press(memory=0.5)
+    assert said(world) == [((), "memory"), ((), None)]
+
+
+def test_what_other_numbers_pause_is_said() -> None:
+    world = World()
+    world.press(on_battery=True)
+    assert said(world) == []
+    world.tell(Reconfigured(dataclasses.replace(world.config, on_battery=OnBattery.PAUSE)))
+    assert said(world) == [((), "battery")]
+
+
+def test_nothing_is_said_where_nobody_listens() -> None:
+    world = unobserved()
+    for event in (LevelsPaused((LOW,), "user"), LevelsResumed((LOW,))):
+        assert world.core.handle(event, 0.0) == []
+    world.press(memory=0.95)
+    assert world.events == []
+
+
+# ---- a machine that changes
+
+
+def test_what_no_longer_fits_ends_and_the_rest_goes_on() -> None:
+    """One that runs, one that is done, and CRITICAL work that may use what is kept free: none of them ends."""
+    world = World(check=False)  # for a while more is used than there is
+    runs = world.run("runs", Work(lasts_s=1.0), requirement=Requirement(cpu_cores=1.5, memory_mb=100))
+    waits = world.run("waits", requirement=Requirement(cpu_cores=1.5, memory_mb=1))
+    fits = world.run("fits", requirement=Requirement(cpu_cores=1.0, memory_mb=1))
+    urgent = world.run("urgent", requirement=Requirement(cpu_cores=1.0, memory_mb=6350), priority=Priority.CRITICAL)
+    config = dataclasses.replace(world.config, cpu_cores=1.0)
+    world.tell(Reconfigured(config))
+    assert waits in world.outcomes
+    world.settle()
+    states = [world.outcomes[ticket].state for ticket in (runs, waits, fits, urgent)]
+    assert states == [JobState.COMPLETED, JobState.FAILED, JobState.COMPLETED, JobState.COMPLETED]
+
+
+def test_several_may_come_at_once() -> None:
+    world = World()
+    world.tell(Submitted((job(task("a")), job(task("b"))), (1, 2)))
+    assert [record.title for record in (found.job for found in world.core.submitted)] == ["job", "job"]
+    assert world.order == ["a", "b"]
