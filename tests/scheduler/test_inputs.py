@@ -6,7 +6,8 @@ import dataclasses
 
 import pytest
 
-from headway.scheduler.config import OnBattery
+from headway.scheduler.config import OnBattery, SchedulerConfig
+from headway.scheduler.errors import QueueFullError
 from headway.scheduler.model import JobState, PausedChanged, Priority, Requirement, TaskQueued
 from headway.scheduler.stimuli import Closing, HeartbeatSeen, LevelsPaused, LevelsResumed, Reconfigured, Submitted
 from tests.scheduler.world import Work, World, job, task
@@ -158,6 +159,29 @@ def test_what_no_longer_fits_ends_and_the_rest_goes_on() -> None:
     world.settle()
     states = [world.outcomes[ticket].state for ticket in (runs, waits, fits, urgent)]
     assert states == [JobState.COMPLETED, JobState.FAILED, JobState.COMPLETED, JobState.COMPLETED]
+
+
+@pytest.mark.parametrize("priority", [Priority.CRITICAL, HIGH])
+def test_a_queue_full_of_background_keeps_out_nothing_urgent(priority: Priority) -> None:
+    """What is urgent is refused only where it fills as much by itself, alone or several jobs at once."""
+    world = World(config=SchedulerConfig(queue_capacity=3))
+    whole = Requirement(cpu_cores=1.5, memory_mb=1)
+    all_of_it = Requirement(cpu_cores=2.0, memory_mb=1)
+    world.run("runs", Work(lasts_s=1.0), requirement=all_of_it, priority=Priority.CRITICAL)
+    for n in range(3):
+        world.run(f"batch{n}", requirement=whole, priority=BATCH)
+    with pytest.raises(QueueFullError, match="3 of at most 3"):
+        world.run("normal", requirement=whole)
+    world.submit(*(job(task("urgent", cores=1.5), priority=priority) for _ in range(2)))
+    with pytest.raises(QueueFullError):
+        world.submit(*(job(task("mixed", cores=1.5), priority=found) for found in (priority, BATCH)))
+    world.run("urgent", requirement=whole, priority=priority)
+    with pytest.raises(QueueFullError):
+        world.run("urgent", requirement=whole, priority=priority)
+    with pytest.raises(QueueFullError):
+        world.submit(*(job(task("urgent", cores=1.5), priority=priority) for _ in range(2)))
+    world.settle()
+    assert sorted(world.order) == ["batch0", "batch1", "batch2", "runs", *["urgent"] * 3]
 
 
 def test_several_may_come_at_once() -> None:

@@ -54,7 +54,7 @@ class SchedulerConfig:
     reserved_memory_mb: float | None = None
     # Of what ordinary work may use, work below HIGH leaves so many cores, at most a quarter, to whoever comes; 0: none.
     spare_cpu_cores: float = 0.1
-    queue_capacity: int = 20_000
+    queue_capacity: int = 20_000  # tasks; CRITICAL and HIGH work has as much for itself
     remembered_jobs: int = 200
     remembered_tasks: int = 20_000  # of all these jobs; the newest job is remembered whatever it has
     remembered_results: int = 1_000  # of a lazily fed job

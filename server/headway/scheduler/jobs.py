@@ -93,7 +93,7 @@ class Jobs:
                 new_tasks += record.unended
                 made.append(record)
             supersedes = supersedes or job.supersede_key is not None
-        self._check_room(new_tasks)
+        self._check_room(new_tasks, all(job.priority <= Priority.HIGH for job in jobs))
         self.submitted = submitted = []
         for job, entered, ticket in zip(jobs, made, tickets, strict=True):
             if job.share_key is not None and (shared := book.shared(job)) is not None:
@@ -115,15 +115,16 @@ class Jobs:
             raise SchedulerClosedError
         record = self.book.make(job, now_s)
         record.attempt = attempt
-        self._check_room(record.unended)
+        self._check_room(record.unended, job.priority <= Priority.HIGH)
         if job.supersede_key is not None:
             self._supersede(job, None, now_s)
         self.submitted = [record]
         self.book.enter(record, ticket)
         self._enter(record, now_s)
 
-    def _check_room(self, new_tasks: int) -> None:
-        queued = sum(self.flow.queued)
+    def _check_room(self, new_tasks: int, urgent: bool) -> None:
+        # However much waits in the background, it does not keep out that for which a person waits.
+        queued = sum(self.flow.queued[: Priority.NORMAL] if urgent else self.flow.queued)
         if queued + new_tasks > self._config.queue_capacity:
             raise QueueFullError(queued, new_tasks, self._config.queue_capacity)
 
