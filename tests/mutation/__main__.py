@@ -28,20 +28,7 @@ MODULES = (
 # Tests of the pure core only: they take milliseconds, and nothing of theirs outlives a trial.
 TESTS = tuple(
     f"test_{name}.py"
-    for name in (
-        "parts",
-        "room",
-        "core",
-        "edges",
-        "traps",
-        "switches",
-        "asked",
-        "sweeps",
-        "overload",
-        "reconfigure",
-        "errands",
-        "machine",
-    )
+    for name in ("parts", "room", "inputs", "core", "edges", "traps", "switches", "asked", "sweeps", "machine")
 )
 LEAST_SCORE = 0.8
 
