@@ -71,6 +71,27 @@ async def test_what_is_critical_begins_before_all_that_has_not_begun(bench: Benc
 
 
 @on_loop
+async def test_endless_critical_ones_let_others_begin(bench: Bench) -> None:
+    left = 1000
+    begun_with = 0
+
+    async def urgent() -> None:
+        nonlocal left
+        left -= 1
+        if left:
+            bench.begin(urgent, priority=Priority.CRITICAL)
+
+    async def other() -> None:
+        nonlocal begun_with
+        begun_with = left
+
+    bench.begin(urgent, priority=Priority.CRITICAL)
+    _, sink = bench.begin(other)
+    await ended(sink)
+    assert begun_with > 900
+
+
+@on_loop
 async def test_who_waits_keeps_the_task_and_holds_nobody_back(bench: Bench) -> None:
     gate = asyncio.Event()
 

@@ -28,6 +28,7 @@ from headway.scheduler.executors.failures import failure_of
 from headway.scheduler.model import ErrorKind, Failure, Priority, StepKind, WorkerView
 
 _UNBOUNDED = 1_000_000
+_MOST_PASS = 16  # CRITICAL ones that begin before another one, before it is its turn: endless ones starve nobody
 SLICE_S: Final = 0.002
 _ASYNC: Final = StepKind.ASYNC
 _ENDED: Final = object()
@@ -279,6 +280,7 @@ class LoopExecutor:
         self.running: set[LoopRunning] = set()
         self._ready: deque[LoopRunning] = deque()
         self._urgent: deque[LoopRunning] = deque()  # CRITICAL ones: each that begins before them may take a turn
+        self._passed = 0  # so many of them have begun before what is ready
         self._lane: asyncio.Task[None] | None = None  # which begins what is ready; None: nothing is
         self._clock: Callable[[], float] | None = None
 
@@ -348,6 +350,14 @@ class LoopExecutor:
         if isinstance(error, Exception):  # of whoever is told of ends; an interrupt has gone through the loop by now
             self._loop.call_exception_handler({"message": "an end could not be told", "exception": error, "task": lane})
 
+    def _most_urgent(self) -> LoopRunning:
+        """Take a CRITICAL one, unless too many of them have passed one that is ready."""
+        if self._ready and self._passed == _MOST_PASS:
+            self._passed = 0
+            return self._ready.popleft()
+        self._passed = self._passed + 1 if self._ready else 0
+        return self._urgent.popleft()
+
     async def _serve(self) -> None:
         """Begin what is ready, until one waits (it then has this lane for itself) or the loop should turn."""
         lane = asyncio.current_task()
@@ -358,7 +368,7 @@ class LoopExecutor:
         until_s = now_s + self._slice_s
         held = sys.getrefcount(lane)
         while ready or urgent:
-            running = urgent.popleft() if urgent else ready.popleft()
+            running = self._most_urgent() if urgent else ready.popleft()
             awaited = running.begin(lane, now_s)
             waits = awaited is not _ENDED
             if waits:
