@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -203,7 +204,7 @@ def test_what_only_an_editor_held_is_not_kept(tmp_path: Path, cache: Path) -> No
     here.update()
     for text in ("def value_(", "def value_x():", "def value_xy():\n    pass\n"):
         assert indexer.index_open_text(here.spec, "a.py", text, "python").trouble is None
-    with sqlite3.connect(here.spec.database) as db:
+    with contextlib.closing(sqlite3.connect(here.spec.database)) as db:
         assert db.execute("SELECT count(*) FROM former").fetchone() == (1,)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
@@ -139,7 +140,7 @@ def test_packed_symbols_are_read_and_what_is_not_packed_is_not(folder: Folder) -
     end = glance.kept(folder.spec, made.last_file_id, 1_000)
     assert end is not None
     assert end.segment is None
-    with sqlite3.connect(folder.spec.database) as db:
+    with contextlib.closing(sqlite3.connect(folder.spec.database, isolation_level=None)) as db:
         db.execute("UPDATE packs SET content = x'00'")
     assert glance.kept(folder.spec, 0, 1_000) is None
     assert glance.measured(folder.spec) is not None

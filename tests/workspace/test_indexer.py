@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -271,7 +272,7 @@ def shown(parts: list[bytes]) -> set[str]:
 
 
 def kept(folder: Folder) -> list[tuple[int, int]]:
-    with sqlite3.connect(folder.spec.database) as db:
+    with contextlib.closing(sqlite3.connect(folder.spec.database)) as db:
         return db.execute("SELECT after, last FROM packs ORDER BY after").fetchall()
 
 
@@ -320,6 +321,6 @@ def test_a_kept_pack_that_cannot_be_read_is_damage(folder: Folder, content: byte
     folder.define("d_a")
     folder.update()
     loaded(folder, 10)
-    with sqlite3.connect(folder.spec.database) as db:
+    with contextlib.closing(sqlite3.connect(folder.spec.database, isolation_level=None)) as db:
         db.execute("UPDATE packs SET content = ?", (content,))
     assert indexer.load(folder.spec, 0, 10).trouble == "damaged"
