@@ -208,6 +208,8 @@ class Called(Protocol):
     def call(self) -> Callable[..., Any]: ...
     @property
     def args(self) -> tuple[Any, ...]: ...
+    @property
+    def priority(self) -> Priority: ...
 
 
 C = TypeVar("C", bound=Called)
@@ -316,7 +318,7 @@ class LoopExecutor:
         """Begin what `begin` begins as an ASYNC step, at less expense."""
         running = CallRunning(call, sink)
         self.running.add(running)
-        self._ready.append(running)
+        (self._urgent if call.priority is Priority.CRITICAL else self._ready).append(running)
         if self._lane is None:
             self._attach()
             self._open_lane()
