@@ -4,6 +4,7 @@ import collections
 
 import pytest
 
+from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.model import ErrorKind, JobState, OnTaskFailure, Priority, TaskEnded, TaskStarted, TaskState
 from headway.scheduler.stimuli import Closing, JobCancelled, JobPaused, JobResumed, PrioritySet, TimePassed
 from headway.scheduler.sweeps import AT_ONCE
@@ -166,3 +167,20 @@ def test_what_depends_on_a_failure_is_skipped_in_slices_and_what_waited_for_it_i
         assert collections.Counter(found.state for found in world.outcomes[ticket].results.values())[state] >= MANY
         assert set(ends(world).values()) == {1}
         world.check_empty()
+
+
+def test_a_job_of_very_many_is_forgotten_in_slices() -> None:
+    world = World(config=SchedulerConfig(remembered_jobs=1))
+    crowd(world)
+    world.settle()
+    record = world.core.book.find("crowd")
+    assert record is not None
+    world.run("next")
+    while world.core.book.find("crowd") is not None:
+        assert world.step()
+    turns = 0
+    while any(found.job is record for found in record.tasks):
+        assert world.core.next_wake_at_s() == world.now_s
+        world.tell(TimePassed())
+        turns += 1
+    assert turns == MANY / AT_ONCE

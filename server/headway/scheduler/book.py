@@ -10,6 +10,7 @@ from headway.scheduler.graph import check_requirement, check_task, checked_order
 from headway.scheduler.model import Job, Priority, StepKind, Task, TaskState
 from headway.scheduler.records import ENDED, JobRecord, TaskRecord, pool_of
 from headway.scheduler.resources import Quota, Shape, Shapes, Slots
+from headway.scheduler.sweeps import Sweeps
 
 
 def _none_folded(job_id: str) -> JobRecord | None:
@@ -30,6 +31,7 @@ class JobBook:
         self.active: dict[str, JobRecord] = {}
         self.by_ticket: dict[int, JobRecord] = {}
         self.find_folded: Callable[[str], JobRecord | None] = _none_folded  # of `Errands`
+        self.sweeps = Sweeps()
         self._ended: dict[str, JobRecord] = {}
         self._tasks_remembered = 0
         self._shared: dict[Hashable, JobRecord] = {}
@@ -195,7 +197,7 @@ class JobBook:
         if job.supersede_key is not None:
             self._note_superseding(record, ticket, job.supersede_key)
 
-    def leave(self, record: JobRecord) -> tuple[int, ...]:
+    def leave(self, record: JobRecord, now_s: float) -> tuple[int, ...]:
         """Take an ended job out of all books, remember it where it is visible, and return who waited for it."""
         del self.active[record.job_id]
         tickets, record.tickets = record.tickets, ()
@@ -204,21 +206,21 @@ class JobBook:
         if record.waiters is not None or record.supersede_keys is not None:
             self._forget_keys(record)
         if record.job.visible:
-            self._remember(record)
+            self._remember(record, now_s)
         return tickets
 
-    def _remember(self, record: JobRecord) -> None:
+    def _remember(self, record: JobRecord, now_s: float) -> None:
         ended, config = self._ended, self._config
         if record.job_id in ended:
-            self._forget(record.job_id)
+            self._forget(record.job_id, now_s)
         ended[record.job_id] = record
         self._tasks_remembered += len(record.tasks)
         while len(ended) > config.remembered_jobs or (
             self._tasks_remembered > config.remembered_tasks and len(ended) > 1
         ):
-            self._forget(next(iter(ended)))
+            self._forget(next(iter(ended)), now_s)
 
-    def _forget(self, job_id: str) -> None:
+    def _forget(self, job_id: str, now_s: float) -> None:
         """Drop an ended job. Whoever still holds its record may look at it, but it holds itself no longer.
 
         Else it would be garbage in a cycle, which is looked for in pauses only, and not among what was old by then.
@@ -226,8 +228,11 @@ class JobBook:
         record = self._ended.pop(job_id)
         self._tasks_remembered -= len(record.tasks)
         alone = record.without_tasks()
-        for task in record.tasks:
+
+        def let_go(task: TaskRecord, at_s: float) -> None:
             task.job = alone
+
+        self.sweeps.over(record.tasks, let_go, now_s)
 
     def remember_result(self, job: JobRecord, record: TaskRecord) -> None:
         """Keep the newest results of a lazily fed job, and forget tasks that nobody can depend on any more."""

@@ -26,7 +26,7 @@ from headway.scheduler.reasons import blocks, failure_of_job, skipped_after
 from headway.scheduler.records import ENDED, JOB_ENDED, JobRecord, TaskRecord
 from headway.scheduler.resources import Quota
 from headway.scheduler.stimuli import Feed, Resolve, StopFeeding, Submitted, TasksFed
-from headway.scheduler.sweeps import AT_ONCE, Sweeps
+from headway.scheduler.sweeps import AT_ONCE
 
 _PENDING: Final = TaskState.PENDING
 _FAILED: Final = TaskState.FAILED
@@ -48,7 +48,7 @@ class Jobs:
         self._config = config
         self._quota = quota
         self._outbox = outbox
-        self.sweeps = Sweeps()
+        self.sweeps = book.sweeps
         self.closed = False
         self._ended: deque[TaskRecord] = deque()
         self._ending = False
@@ -305,7 +305,7 @@ class Jobs:
                 results = {tasks[0].task.name: outcome}
             else:
                 results = {task.task.name: task.outcome for task in tasks if task.outcome is not None}
-        tickets = self.book.leave(job)
+        tickets = self.book.leave(job, now_s)
         self._outbox.commands.append(Resolve(tickets, JobOutcome(job.job_id, state, results, error)))
 
     # ---- jobs are ended, moved, paused ------------------------------------------------------------------------------
