@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import heapq
+import itertools
 import selectors
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +19,7 @@ settings.register_profile("unhurried", settings(), deadline=None, suppress_healt
 settings.load_profile("unhurried")
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 RunVirtual = Callable[[Coroutine[Any, Any, T]], T]
 
 
@@ -35,6 +39,22 @@ class VirtualSelector(selectors.SelectSelector):
         return ready
 
 
+class Appointment(asyncio.TimerHandle):
+    """Of several for one instant, which is common where time jumps, the one that was made first comes first."""
+
+    __slots__ = ("_number",)
+    _numbers = itertools.count()
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._number = next(self._numbers)
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Appointment):
+            return NotImplemented
+        return (self.when(), self._number) < (other.when(), other._number)
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """Time stands still while code runs and jumps to the next appointment when none does."""
 
@@ -46,6 +66,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._virtual.now_s
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        timer = Appointment(when, callback, args, self, context)
+        heapq.heappush(self._scheduled, timer)  # type: ignore[attr-defined]  # as the loop does with its own kind
+        timer._scheduled = True  # type: ignore[attr-defined]
+        return timer
 
 
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:
