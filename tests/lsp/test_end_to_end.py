@@ -141,6 +141,28 @@ def at(uri: str, line: int, character: int) -> Any:
     return {"text_document": types.TextDocumentIdentifier(uri), "position": types.Position(line, character)}
 
 
+async def formatted(client: Editor, uri: str) -> None:
+    """Have the text formatted; a machine that is too busy for an answer in time gets none, and is asked again."""
+    params = types.DocumentFormattingParams(types.TextDocumentIdentifier(uri), types.FormattingOptions(4, True))
+    edits = await client.until(lambda: client.text_document_formatting_async(params))
+    assert edits is not None
+    assert any(edit.new_text.startswith("\n") for edit in edits)
+
+
+async def mended(client: Editor, uri: str) -> None:
+    """Have an unused import removed where this editor takes actions."""
+    assert client.capabilities is not None
+    assert client.capabilities.text_document is not None
+    takes = client.capabilities.text_document.code_action
+    if takes is None or takes.code_action_literal_support is None:
+        return
+    place = types.Range(types.Position(2, 0), types.Position(2, 9))
+    params = types.CodeActionParams(types.TextDocumentIdentifier(uri), place, types.CodeActionContext([]))
+    found = await client.until(lambda: client.text_document_code_action_async(params))
+    assert found is not None
+    assert any("Remove unused import: `re`" in action.title for action in found)
+
+
 @pytest.mark.parametrize("editor", EDITORS)
 def test_a_day_in_an_editor(tmp_path: Path, editor: str) -> None:
     """Type, look, jump, see problems, search and leave, in words that this editor understands."""
@@ -179,6 +201,9 @@ def test_a_day_in_an_editor(tmp_path: Path, editor: str) -> None:
             assert {"Lantern", "carry"} <= {symbol.name for symbol in outline}
 
             assert any("`re`" in problem.message for problem in await client.problems(uri))
+
+            await formatted(client, uri)
+            await mended(client, uri)
 
             found = await client.until(lambda: client.workspace_symbol_async(types.WorkspaceSymbolParams("Lantern")))
             assert found is not None

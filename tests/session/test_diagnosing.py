@@ -12,7 +12,7 @@ import pytest
 from headway.features.analysis import Finding
 from headway.scheduler.model import JobState
 from headway.session.diagnosing import Diagnosing
-from headway.session.ports import InvalidArgumentError, Submitted
+from headway.session.ports import FileChange, InvalidArgumentError, Submitted
 from headway.workspace.documents import Document
 from headway.workspace.text import Edit, Position, Range
 
@@ -240,3 +240,20 @@ async def test_a_text_that_is_too_long_is_not_joined_at_each_key(office: OpenOff
         assert changed is not None
         assert changed.version == 2
         assert changed.content._joined is None
+
+
+@pytest.mark.asyncio
+async def test_a_changed_configuration_counts_at_once(office: OpenOffice) -> None:
+    async with office() as place:
+        place.client.refresh_diagnostics = lambda: None  # type: ignore[method-assign]
+        board = Board(place)
+        place.open("a.py", "import os\n")
+        await place.start()
+        await board.shows("a.py", lambda _, codes: "F401" in codes)
+        path = place.root / "ruff.toml"
+        path.write_text('lint.ignore = ["F401"]\n')
+        place.session.change_files([FileChange(uri=path.as_uri(), path=path, deleted=False)])
+        await board.shows("a.py", lambda _, codes: "F401" not in codes)
+        path.unlink()
+        place.session.change_files([FileChange(uri=path.as_uri(), path=path, deleted=True)])
+        await board.shows("a.py", lambda _, codes: "F401" in codes)

@@ -112,10 +112,17 @@ def launch(
         options={"settings": {"logLevel": "error"}},
         priority_class=PriorityClass.POLITE,  # findings may come a moment later than the next key's list
         capabilities={
+            "workspace": {"workspaceEdit": {"documentChanges": True}},
             "textDocument": {
+                # Actions on a whole text are worked out when they are chosen.
+                "codeAction": {
+                    "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix", "source"]}},
+                    "dataSupport": True,
+                    "resolveSupport": {"properties": ["edit"]},
+                },
                 "diagnostic": {"relatedDocumentSupport": False},
                 "publishDiagnostics": {"codeDescriptionSupport": True, "tagSupport": {"valueSet": [1, 2]}},
-            }
+            },
         },
     )
 

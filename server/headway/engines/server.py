@@ -330,8 +330,12 @@ def _initialize_params(launch: ServerLaunch) -> dict[str, Any]:
         "workspaceFolders": folders or None,
         "capabilities": {
             "general": {"positionEncodings": list(dict.fromkeys([launch.encoding, "utf-16"]))},
-            "workspace": {"workspaceFolders": True, "didChangeWatchedFiles": {"dynamicRegistration": True}},
             **launch.capabilities,
+            "workspace": {
+                "workspaceFolders": True,
+                "didChangeWatchedFiles": {"dynamicRegistration": True},
+                **launch.capabilities.get("workspace", {}),
+            },
         },
         "initializationOptions": launch.options,
     }

@@ -34,6 +34,9 @@ class ClientCapabilities:
     markup: Markup
     hierarchical_symbols: bool
     prepares_rename: bool
+    versioned_edits: bool
+    takes_actions: bool
+    resolves_actions: bool
 
 
 def client_capabilities(tree: object) -> ClientCapabilities:
@@ -44,6 +47,7 @@ def client_capabilities(tree: object) -> ClientCapabilities:
 
     completion = dig(tree, "textDocument", "completion")
     item = dig(completion, "completionItem")
+    action = dig(tree, "textDocument", "codeAction")
     defaults = _texts(dig(completion, "completionList", "itemDefaults"))
     tags = dig(item, "tagSupport", "valueSet")
     return ClientCapabilities(
@@ -65,6 +69,10 @@ def client_capabilities(tree: object) -> ClientCapabilities:
         markup=_markup(tree),
         hierarchical_symbols=yes("textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport"),
         prepares_rename=yes("textDocument", "rename", "prepareSupport"),
+        versioned_edits=yes("workspace", "workspaceEdit", "documentChanges"),
+        takes_actions=dig(action, "codeActionLiteralSupport") is not None,
+        resolves_actions="edit" in _texts(dig(action, "resolveSupport", "properties"))
+        and dig(action, "dataSupport") is True,
     )
 
 
@@ -106,6 +114,8 @@ def server_capabilities(client: ClientCapabilities, *, job_types: Collection[str
         "referencesProvider": True,
         "documentHighlightProvider": True,
         "renameProvider": {"prepareProvider": True} if client.prepares_rename else True,
+        "documentFormattingProvider": True,
+        "documentRangeFormattingProvider": True,
         "foldingRangeProvider": True,
         "selectionRangeProvider": True,
         "semanticTokensProvider": {
@@ -118,6 +128,9 @@ def server_capabilities(client: ClientCapabilities, *, job_types: Collection[str
         "executeCommandProvider": {"commands": list(COMMANDS)},
         "experimental": {"headway": headway},
     }
+    if client.takes_actions:
+        kinds = ["quickfix", "source.fixAll.headway", "source.organizeImports.headway"]
+        capabilities["codeActionProvider"] = {"codeActionKinds": kinds, "resolveProvider": client.resolves_actions}
     if client.pulls_diagnostics:
         capabilities["diagnosticProvider"] = {
             "identifier": "headway",

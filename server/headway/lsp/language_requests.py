@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.client import Client
@@ -18,6 +18,9 @@ from headway.session.rooms import Rooms
 from headway.session.session import Session
 from headway.workspace.symbols import Found
 from headway.workspace.text import Position
+
+if TYPE_CHECKING:
+    from headway.lsp.mending_requests import MendingRequests
 
 # What the index can answer by the name alone, while no engine knows better.
 _FOUND_BY_NAME = frozenset({"textDocument/definition", "textDocument/declaration"})
@@ -42,6 +45,7 @@ class LanguageRequests:
         self._capabilities = capabilities
         self._converter = converter
         self._location = location
+        self._mends: MendingRequests | None = None
 
     def register(self, connection: Connection) -> None:
         """Make these the handlers of a connection."""
@@ -53,6 +57,14 @@ class LanguageRequests:
         )
         for method in WAYS:
             connection.requests[method] = partial(self._navigate, method)
+        connection.requests.update(
+            {
+                "textDocument/codeAction": lambda params: self._mending().actions(params),
+                "codeAction/resolve": lambda params: self._mending().resolve(params),
+            }
+        )
+        for method in ("textDocument/formatting", "textDocument/rangeFormatting"):
+            connection.requests[method] = partial(self._format, method)
         if self._capabilities.pulls_diagnostics:
             connection.requests["textDocument/diagnostic"] = self.diagnostic
 
@@ -95,6 +107,17 @@ class LanguageRequests:
         if method not in _FOUND_BY_NAME:
             return Encoded(b"null")
         return encoded([self._location(found) for found in self._rooms.navigating.by_name(uri, place)])
+
+    def _mending(self) -> MendingRequests:
+        if self._mends is None:
+            # Not before somebody asks for it: a start is felt as the wait for the first list.
+            from headway.lsp.mending_requests import MendingRequests
+
+            self._mends = MendingRequests(self._session, self._rooms, self._capabilities)
+        return self._mends
+
+    def _format(self, method: str, params: object) -> Coroutine[Any, Any, list[Json] | None]:
+        return self._mending().format(method, params)
 
     def diagnostic(self, params: object) -> Coroutine[Any, Any, Json]:
         return self._pull(Arguments(params).inner("textDocument").text("uri"))

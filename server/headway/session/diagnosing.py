@@ -31,7 +31,7 @@ from headway.scheduler.model import Job, JobOutcome, Priority, Requirement, Task
 from headway.session.arguments import Arguments
 from headway.session.jobs import value_of
 from headway.session.lone_files import working_directory
-from headway.session.ports import Room, SessionContext, Submission
+from headway.session.ports import FileChange, Room, SessionContext, Submission
 from headway.settings import Settings
 from headway.wording import say
 from headway.workspace.documents import Document
@@ -43,6 +43,7 @@ _READY_LIMIT_S = 8.0
 _STOOD_STILL_S = 1.0
 _STALE_ANSWERS = 3
 _FILES_A_TASK = 200
+_CONFIGURATIONS = frozenset({"pyproject.toml", "ruff.toml", ".ruff.toml"})
 _ANALYSIS_COST = Requirement(cpu_cores=1, memory_mb=200)
 
 
@@ -75,8 +76,8 @@ class Diagnosing(Room):
         self._ruff_after_s = ruff_after_s
         self._context = context
         self._encoding = encoding
-        self._ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), self._engine_changed)
-        self._keeper = ServerKeeper(self._ruff, self._wanted, context.degraded)
+        self.ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), self._engine_changed)
+        self._keeper = ServerKeeper(self.ruff, self._wanted, context.degraded)
         self._waiting: dict[str, _Waiting] = {}
         self._texts: dict[str, str] = {}  # by document: as it was at the last change
         self._stroke_s: dict[str, float] = {}  # by document: when it was last changed at a stroke and looked at at once
@@ -106,6 +107,14 @@ class Diagnosing(Room):
 
     def folders_changed(self) -> None:
         self._keeper.adapt()
+
+    def files_changed(self, changes: Sequence[FileChange]) -> None:
+        told = [change for change in changes if change.uri.rpartition("/")[2] in _CONFIGURATIONS]
+        if told:
+            # A creation that was none is taken for a change.
+            events = [{"uri": change.uri, "type": 3 if change.deleted else 1} for change in told]
+            self.ruff.notify("workspace/didChangeWatchedFiles", {"changes": events})
+            self._look_again()
 
     def _wanted(self) -> ServerLaunch | None:
         program = self._program()
@@ -214,7 +223,7 @@ class Diagnosing(Room):
     def _engine_changed(self) -> None:
         """The engine is there, or away. What it could not look at when it went is looked at when it is back."""
         self._keeper.tell()
-        if self._ruff.state is not EngineState.READY or not self._unseen:
+        if self.ruff.state is not EngineState.READY or not self._unseen:
             return
         unseen, self._unseen = self._unseen, set()
         documents = self._context.documents.snapshot()
@@ -231,7 +240,7 @@ class Diagnosing(Room):
         try:
             async with asyncio.timeout_at(due_s):
                 for _ in range(_STALE_ANSWERS):
-                    await self._ruff.ready()
+                    await self.ruff.ready()
                     try:
                         return await self._asked(document)
                     except EngineAnswerError as error:
@@ -251,7 +260,7 @@ class Diagnosing(Room):
                     limit_s=self._run_limit_s,
                 ),
             )
-            if self._ruff.state is EngineState.READY and self._context.documents.get(document.uri) is document:
+            if self.ruff.state is EngineState.READY and self._context.documents.get(document.uri) is document:
                 self._changed(document)  # When ruff is not there, its coming will be told.
         except EngineError as error:
             _log.info("no findings for %s: %s", document.uri, error)
@@ -262,12 +271,12 @@ class Diagnosing(Room):
         current = self._context.documents.get(document.uri)
         if current is not document:
             return []
-        reply: Reply | None = self._ruff.diagnose(document)
+        reply: Reply | None = self.ruff.diagnose(document)
         if reply is None:
             return []
         report = await reply
         self._context.degraded("ruff's answers", None)
-        return findings(document, report, self._ruff.encoding)
+        return findings(document, report, self.ruff.encoding)
 
     def _publish(self, key: str, document: Document, found: Sequence[Finding]) -> None:
         if self._context.client.pulls_diagnostics:

@@ -1,0 +1,45 @@
+"""The handlers of quick fixes and formatting: decode, call the session, encode. Imported with the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+from headway.lsp.capabilities import ClientCapabilities
+from headway.lsp.convert import Json
+from headway.session.arguments import Arguments
+from headway.session.mending import EditAbilities, Mending
+from headway.session.rooms import Rooms
+from headway.session.session import Session
+
+
+class MendingRequests:
+    """Handlers of one session's requests for edits."""
+
+    def __init__(self, session: Session, rooms: Rooms, capabilities: ClientCapabilities) -> None:
+        abilities = EditAbilities(versions=capabilities.versioned_edits, later=capabilities.resolves_actions)
+        self._mending = Mending(session, rooms.diagnosing.ruff, abilities)
+
+    def format(self, method: str, params: object) -> Coroutine[Any, Any, list[Json] | None]:
+        read = Arguments(params)
+        if method == "textDocument/rangeFormatting":
+            _range(read)
+        return self._mending.format(method, read.inner("textDocument").text("uri"), read.mapping)
+
+    def actions(self, params: object) -> Coroutine[Any, Any, list[Json]]:
+        read = Arguments(params)
+        _range(read)
+        return self._mending.actions(read.inner("textDocument").text("uri"), read.mapping)
+
+    def resolve(self, params: object) -> Coroutine[Any, Any, Json]:
+        read = Arguments(params)
+        read.text("title")
+        return self._mending.resolve(read.mapping)
+
+
+def _range(read: Arguments) -> None:
+    """See that a request is about a range; its numbers go on to ruff, which counts as the client does."""
+    for end in ("start", "end"):
+        place = read.inner("range").inner(end)
+        place.integer("line")
+        place.integer("character")
