@@ -190,6 +190,38 @@ export interface SubmitParams {
   readonly priority?: PriorityName;
   readonly title?: string;
   readonly workDoneToken?: number | string;
+  readonly partialResultToken?: number | string;
+}
+
+export type TestEventKind = "found" | "class" | "deselected" | "started" | "passed" | "failed" | "skipped" | "error" | "covered";
+
+/** A line that a failure went through, counted from 0. */
+export interface TestPlace {
+  readonly uri: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+/** What a job of type `tests` has just found or run. `id` is pytest's, relative to `folder`. */
+export interface TestEvent {
+  readonly event: TestEventKind;
+  readonly folder: string;
+  readonly id: string;
+  readonly uri?: string;
+  readonly line?: number;
+  readonly durationMs?: number;
+  readonly message?: string;
+  readonly output?: string;
+  readonly trace?: readonly TestPlace[];
+  readonly expected?: string;
+  readonly actual?: string;
+  readonly executed?: readonly (readonly number[])[];
+  readonly missing?: readonly (readonly number[])[];
+}
+
+/** The value of `$/progress` under a `partialResultToken` of a job of type `tests`. */
+export interface TestParts {
+  readonly tests: readonly TestEvent[];
 }
 
 export interface JobParams {
@@ -211,6 +243,10 @@ export interface TestsResult {
   readonly failed: number;
   readonly skipped: number;
   readonly errors: number;
+  readonly collected: number;
+  readonly canCover: boolean;
+  /** Names of files that hold tests, as pytest is configured. */
+  readonly patterns: readonly string[];
 }
 
 /** The result of a job of type `analysis`. */

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -33,6 +35,20 @@ class PytestMissingError(EngineError):
         )
 
 
+class CoverageMissingError(EngineError):
+    """The interpreter has no pytest-cov. Install it there, or run without coverage."""
+
+    def __init__(self, python: str) -> None:
+        super().__init__(python)
+        self.python = python
+
+    def __str__(self) -> str:
+        return (
+            f"pytest-cov is not installed in {self.python}. Install it there ({self.python} -m pip install "
+            "pytest-cov), or run the tests without coverage"
+        )
+
+
 class TestsTimeoutError(EngineError):
     """The run took longer than it may, and was ended. Raise `headway.tests.timeoutS`, or run less."""
 
@@ -53,8 +69,9 @@ async def run_pytest(
     cwd: Path,
     env: Mapping[str, str],
     timeout_s: float,
-    line: Callable[[bytes], None],
+    line: Callable[[bytes], object],
     reported: Callable[[], bool],
+    coverage: bool = False,
 ) -> tuple[int, tuple[str, ...]]:
     """Run pytest to its end; return its exit code and the last lines that it wrote.
 
@@ -63,15 +80,34 @@ async def run_pytest(
     Args:
         line: Is given each line of its reports.
         reported: Whether everything was reported; the process then has little time left to end.
+        coverage: Report, too, which lines were executed.
 
     Raises:
         PytestMissingError: the interpreter has no pytest.
+        CoverageMissingError: it has no pytest-cov, and coverage is wanted.
         TestsTimeoutError: it took longer than `timeout_s`.
         ProgramMissingError: there is no such interpreter.
     """
+    with tempfile.TemporaryDirectory(prefix="headway-coverage-") if coverage else contextlib.nullcontext() as folder:
+        # pytest-cov keeps what it measures in files, of which none is to be left in the workspace.
+        measured = [f"--headway-coverage={folder}/coverage.json"] if folder else []
+        kept = {"COVERAGE_FILE": f"{folder}/data"} if folder else {}
+        return await _run(
+            [python, pytest_child.__file__, *measured, *arguments], cwd, {**env, **kept}, timeout_s, line, reported
+        )
+
+
+async def _run(
+    command: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout_s: float,
+    line: Callable[[bytes], object],
+    reported: Callable[[], bool],
+) -> tuple[int, tuple[str, ...]]:
     # POLITE: the person waits for these tests, but whoever types comes first.
     child = Child(
-        [python, pytest_child.__file__, *arguments],
+        command,
         name="pytest",
         cwd=cwd,
         env=env,
@@ -95,12 +131,14 @@ async def run_pytest(
         child.kill()
         child.close()
     if code == pytest_child.NO_PYTEST:
-        raise PytestMissingError(python)
+        raise PytestMissingError(command[0])
+    if code == pytest_child.NO_COVERAGE:
+        raise CoverageMissingError(command[0])
     words = child.stderr_tail or (() if code >= 0 else (describe_exit(code),))
     return code, words
 
 
-async def _read(stdout: asyncio.StreamReader, line: Callable[[bytes], None], reported: Callable[[], bool]) -> None:
+async def _read(stdout: asyncio.StreamReader, line: Callable[[bytes], object], reported: Callable[[], bool]) -> None:
     """Give the complete lines of a stream, until it ends or everything was reported."""
     held = b""
     while not reported() and (data := await stdout.read(1 << 16)):

@@ -95,6 +95,7 @@ CHINESE: Final[Mapping[str, str]] = {
     "nothing: no folder is open, or the index is off": "（无：没有打开文件夹，或索引已关闭）",
     "Analyze workspace": "分析工作区",
     "Run tests": "运行测试",
+    "Find tests": "发现测试",
     "{done:,} of {total:,}": "{done:,} / {total:,}",
     "done": "完成",
     "failed": "失败",

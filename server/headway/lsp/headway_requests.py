@@ -18,6 +18,7 @@ from headway.lsp.errors import INVALID_PARAMS, RpcError
 from headway.lsp.messages import Encoded, encoded
 from headway.lsp.progress import ProgressReporter, Token
 from headway.lsp.queue_state import QueueStateReporter
+from headway.lsp.told_tests import ToldTests
 from headway.lsp.tongue import Tongue
 from headway.scheduler import Priority
 from headway.session.arguments import Arguments
@@ -44,9 +45,11 @@ class HeadwayRequests:
         self._scheduler = session.scheduler
         self._queue_state = queue_state
         self._progress = progress
+        self._connection: Connection | None = None  # where parts of answers go
 
     def register(self, connection: Connection) -> None:
         """Make these the handlers of a connection."""
+        self._connection = connection
         connection.requests.update(
             {
                 wire.SNAPSHOT: self.snapshot,
@@ -79,25 +82,40 @@ class HeadwayRequests:
     def submit(self, params: object) -> Coroutine[Any, Any, wire.JobInfo]:
         read = Arguments(params)
         token = progress_token(read, "workDoneToken")
+        parts = progress_token(read, "partialResultToken")
         submitted = self._session.submit(
             read.text("type"),
             read.inner("arguments").mapping,
             title=read.optional_text("title"),
             priority=read.choice("priority", Priority, by_name=True) if read.has("priority") else None,
         )
-        return self.ended(submitted, token)
+        return self.ended(submitted, token, parts)
 
-    async def ended(self, submitted: Submitted | asyncio.Future[Submitted], token: Token | None) -> wire.JobInfo:
-        """Wait for the end of a job and return its view with its result."""
+    async def ended(
+        self, submitted: Submitted | asyncio.Future[Submitted], token: Token | None, parts: Token | None = None
+    ) -> wire.JobInfo:
+        """Wait for the end of a job and return its view with its result.
+
+        Args:
+            token: Under which its progress is shown.
+            parts: Under which what it finds is told before the answer, where its type tells anything.
+        """
         if isinstance(submitted, asyncio.Future):
             submitted = await _entered(submitted)
         handle = submitted.handle
         if token is not None:
             self._progress.follow(handle.job_id, token)
-        outcome = await finished(handle)
+        with self._told(submitted, parts):
+            outcome = await finished(handle)
         info = payloads.job_info(handle.view(limit=_MOST_TASKS), self._scheduler.wall_ms, self._tongue)
         info["result"] = submitted.submission.result(outcome)
         return info
+
+    def _told(self, submitted: Submitted, token: Token | None) -> contextlib.AbstractContextManager[object]:
+        parts, connection = submitted.submission.parts, self._connection
+        if token is None or parts is None or connection is None:
+            return contextlib.nullcontext()
+        return ToldTests(parts, lambda value: connection.notify("$/progress", {"token": token, "value": value}))
 
     def cancel_job(self, params: object) -> Mapping[str, bool]:
         job_id = Arguments(params).text("jobId")

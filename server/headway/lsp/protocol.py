@@ -48,6 +48,9 @@ PriorityName: TypeAlias = Literal["CRITICAL", "HIGH", "NORMAL", "LOW", "BATCH"]
 ServerState: TypeAlias = Literal["starting", "idle", "busy", "paused", "degraded", "error"]
 PauseReason: TypeAlias = Literal["user", "battery", "memory", "cpu"]
 AlertLevel: TypeAlias = Literal["warning", "critical", "resolved"]
+TestEventKind: TypeAlias = Literal[
+    "found", "class", "deselected", "started", "passed", "failed", "skipped", "error", "covered"
+]
 Why: TypeAlias = Literal["lexical", "semantic", "both"]
 
 
@@ -242,6 +245,39 @@ class SubmitParams(TypedDict):
     priority: NotRequired[PriorityName]
     title: NotRequired[str]
     workDoneToken: NotRequired[int | str]
+    partialResultToken: NotRequired[int | str]
+
+
+class TestPlace(TypedDict):
+    """A line that a failure went through."""
+
+    uri: str
+    line: int
+    message: str
+
+
+class TestEvent(TypedDict):
+    """What a job of type `tests` has just found or run; parts of its result come as lists of these."""
+
+    event: TestEventKind
+    folder: str
+    id: str
+    uri: NotRequired[str]
+    line: NotRequired[int]
+    durationMs: NotRequired[float]
+    message: NotRequired[str]
+    output: NotRequired[str]
+    trace: NotRequired[list[TestPlace]]
+    expected: NotRequired[str]
+    actual: NotRequired[str]
+    executed: NotRequired[list[list[int]]]
+    missing: NotRequired[list[list[int]]]
+
+
+class TestParts(TypedDict):
+    """The value of `$/progress` under a `partialResultToken` of a job of type `tests`."""
+
+    tests: list[TestEvent]
 
 
 class JobParams(TypedDict):

@@ -147,12 +147,39 @@ class Room:
         """Files changed on disk, as the client or a watcher saw it; merged, in order."""
 
 
+class Parts:
+    """What a job tells whoever follows it before it ends, in values of its source; dropped where nobody listens."""
+
+    __slots__ = ("_listener",)
+
+    def __init__(self) -> None:
+        self._listener: Callable[[Any], None] | None = None
+
+    def listen(self, listener: Callable[[Any], None] | None) -> None:
+        """Give each value from here on to this listener, on the loop; None ends it."""
+        self._listener = listener
+
+    @property
+    def wanted(self) -> bool:
+        """Whether somebody listens."""
+        return self._listener is not None
+
+    def tell(self, value: Any) -> None:
+        """Give a value to the listener, if there is one."""
+        if self._listener is not None:
+            self._listener(value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A job that a person asks for by `headway/submit`, and how its end becomes the `result` of the answer."""
+    """A job that a person asks for by `headway/submit`, and how its end becomes the `result` of the answer.
+
+    `parts` is what it tells before that; None where it tells nothing.
+    """
 
     job: Job
     result: Callable[[JobOutcome], Mapping[str, Any] | None]
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True, slots=True)

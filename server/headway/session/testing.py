@@ -9,13 +9,14 @@ import asyncio
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headway.engines.environment import InterpreterError, workspace_environment
 from headway.engines.errors import EngineError
 from headway.engines.pytest_run import run_pytest
-from headway.features.testing import TestReport, arguments, problem, result_of, targets_of
+from headway.features.testing import TestReport, arguments, news_of, problem, result_of, targets_of
 from headway.scheduler.context import current_step
 from headway.scheduler.errors import StepError
 from headway.scheduler.executors.children import ProgramMissingError, clean_environment
@@ -32,13 +33,24 @@ from headway.scheduler.model import (
     TimeoutPolicy,
 )
 from headway.session.arguments import Arguments
-from headway.session.ports import Folder, Room, SessionContext, Submission
+from headway.session.ports import Folder, Parts, Room, SessionContext, Submission
 from headway.wording import say
 
 _COST = Requirement(cpu_cores=0.5, memory_mb=128)
 _NEVER_AGAIN = RetryPolicy(max_retries=0)  # A test run has effects: repeating it is the person's decision.
 _UNTRUSTED = "the workspace is not trusted: its tests are its own code and are not run before trust is given"
 _NO_FOLDER = "no folder is open: open the folder whose tests are to be run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What one submission asks for, and where what happens is told."""
+
+    targets: Sequence[str]
+    extra: Sequence[str]
+    collect: bool
+    coverage: bool
+    parts: Parts
 
 
 class Testing(Room):
@@ -51,19 +63,28 @@ class Testing(Room):
         self._turns: dict[Path, asyncio.Lock] = {}
 
     def submission(self, given: Mapping[str, Any], *, title: str | None, priority: Priority | None) -> Submission:
-        """Describe a run of all tests, or of `targets`; see `JobSource`."""
+        """Describe a run of all tests, or of `targets`, or a look at which there are; see `JobSource`.
+
+        Its parts are (folder, `TestNews`) pairs.
+        """
         read = Arguments(given, "arguments")
-        read.only(("targets", "extraArgs"))
-        targets, extra = read.texts("targets", most=10_000), read.texts("extraArgs", most=1000)
+        read.only(("targets", "extraArgs", "collect", "coverage"))
+        asked = _Asked(
+            targets=read.texts("targets", most=10_000),
+            extra=read.texts("extraArgs", most=1000),
+            collect=read.flag("collect", False),
+            coverage=read.flag("coverage", False),
+            parts=Parts(),
+        )
         job = Job(
             type="tests",
-            title=title or say("Run tests"),
-            tasks=self._tasks(targets, extra),
+            title=title or (say("Find tests") if asked.collect else say("Run tests")),
+            tasks=self._tasks(asked),
             priority=Priority.LOW if priority is None else priority,
         )
-        return Submission(job=job, result=_result)
+        return Submission(job=job, result=_result, parts=asked.parts)
 
-    def _tasks(self, targets: Sequence[str], extra: Sequence[str]) -> list[Task]:
+    def _tasks(self, asked: _Asked) -> list[Task]:
         limit_s = self._context.settings.tests.timeout_s
         folders = [folder for folder in self._context.folders if folder.path is not None and folder.path.is_dir()]
         if not self._context.trusted or not folders:
@@ -73,44 +94,48 @@ class Testing(Room):
             Task(
                 name=f"pytest {folder.name}" if len(folders) > 1 else "pytest",
                 call=self._run,
-                args=(folder, targets, extra, limit_s),
+                args=(folder, asked, limit_s),
                 kind=TaskKind.COROUTINE,
                 requirement=_COST,
                 retry=_NEVER_AGAIN,
                 timeout=TimeoutPolicy(),
             )
             for folder in folders
-            if not targets or len(folders) == 1 or targets_of(_path(folder), targets)
+            if not asked.targets or len(folders) == 1 or targets_of(_path(folder), asked.targets)
         ]
 
-    async def _run(self, folder: Folder, targets: Sequence[str], extra: Sequence[str], limit_s: float) -> TestReport:
+    async def _run(self, folder: Folder, asked: _Asked, limit_s: float) -> TestReport:
         root = _path(folder)
         report = TestReport()
         step = current_step()
 
         def take(line: bytes) -> None:
-            report.take(line)
+            event = report.take(line)
+            news = news_of(event, root) if asked.parts.wanted else None
+            if news is not None:
+                asked.parts.tell((folder, news))
             step.report_partial(report)
 
         async with self._turns.setdefault(root, asyncio.Lock()):
             if not self._context.trusted:
                 raise StepError(ErrorKind.PERMISSION_DENIED, _UNTRUSTED)
             settings = self._context.settings.tests
-            chosen = targets_of(root, targets) if len(self._context.folders) > 1 else targets
+            chosen = targets_of(root, asked.targets) if len(self._context.folders) > 1 else asked.targets
             python = self._interpreter(root)
             try:
                 code, words = await run_pytest(
                     python,
-                    arguments(root, chosen, settings.args, extra),
+                    arguments(root, chosen, settings.args, asked.extra, collect=asked.collect),
                     cwd=root,
                     env=clean_environment(),
                     timeout_s=limit_s,
                     line=take,
                     reported=lambda: report.finished,
+                    coverage=asked.coverage and not asked.collect,
                 )
             except (EngineError, ProgramMissingError) as error:
                 raise StepError(ErrorKind.NOT_FOUND, str(error)) from error
-        why = problem(report, code, words)
+        why = problem(report, code, words, collect=asked.collect)
         if why is not None:
             begun = report.collected is not None or report.done
             raise StepError(ErrorKind.INVALID_INPUT, why if begun else f"{why}. It was to be run by {python}")
