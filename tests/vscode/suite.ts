@@ -2,80 +2,13 @@
 // scenario goes on. Screenshots are in artifacts/vscode/.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Editor, eventually, sleep, type StartOptions } from "./editor.ts";
-import { hostileWorkspace, largeWorkspace, write } from "./workspace.ts";
+import { eventually, sleep, type Editor } from "./editor.ts";
+import { BUSY, count, IDLE, prepared, ROOT, scenario, SHOTS, STORAGE, TOP, UNHURRIED, UP, type Scenario } from "./scenario.ts";
+import { hostileWorkspace, largeWorkspace } from "./workspace.ts";
 
-const ROOT = process.cwd();
-const SHOTS = join(ROOT, "artifacts", "vscode");
-const VSIX = join(ROOT, "dist", readdirSync(join(ROOT, "dist")).find((name) => name.startsWith("headway-linux-x64-")) ?? "missing");
-const TOP = mkdtempSync(join(tmpdir(), "headway-vscode-"));
-/** Global storage with a finished environment, kept from the first scenario for those that are about something else. */
-const STORAGE = join(TOP, "storage");
 const PYTHON = execFileSync("python3", ["-I", "-c", "import sys; print(sys._base_executable)"]).toString().trim();
-
-/** Other work on this machine does not hold up the index: it is not what is tried here. */
-const UNHURRIED = { "headway.scheduler.cpuHighPercent": 100, "headway.scheduler.cpuLowPercent": 99, "headway.scheduler.onBattery": "ignore" };
-
-const count = { passed: 0, failed: 0 };
-
-class Scenario {
-  readonly name: string;
-  editor!: Editor;
-
-  constructor(name: string) {
-    this.name = name;
-  }
-
-  async check(what: string, run: (editor: Editor) => Promise<void>): Promise<void> {
-    const started = Date.now();
-    const took = (): string => `${((Date.now() - started) / 1000).toFixed(1)} s`;
-    try {
-      await run(this.editor);
-      count.passed += 1;
-      console.log(`ok    ${what} (${took()})`);
-    } catch (error) {
-      count.failed += 1;
-      console.log(`FAIL  ${what} (${took()}): ${chain(error)}`);
-      await this.shot(`failed-${what.replace(/\W+/g, "-").slice(0, 60)}`);
-    }
-  }
-
-  shot(name: string): Promise<void> {
-    return this.editor.screenshot(join(SHOTS, `${name}.png`));
-  }
-}
-
-function chain(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  return error instanceof Error && error.cause !== undefined ? `${text} <- ${chain(error.cause)}` : text;
-}
-
-async function scenario(name: string, options: StartOptions, run: (scenario: Scenario) => Promise<void>): Promise<void> {
-  const chosen = process.argv.slice(2);
-  if (chosen.length > 0 && !chosen.some((word) => name.includes(word))) {
-    return;
-  }
-  console.log(`\n${name}`);
-  const current = new Scenario(name);
-  const before = Date.now();
-  try {
-    current.editor = await Editor.start({ vsix: [VSIX], ...options });
-  } catch (error) {
-    count.failed += 1;
-    console.log(`FAIL  the editor starts: ${chain(error)}`);
-    return;
-  }
-  console.log(`      the editor runs after ${((Date.now() - before) / 1000).toFixed(1)} s`);
-  try {
-    await run(current);
-  } finally {
-    write(SHOTS, `${name.replace(/\W+/g, "-")}.log`, current.editor.log());
-    await current.editor.stop();
-  }
-}
 
 /** Notes each change of the status item's text inside the page, with its time. */
 async function watchStatus(editor: Editor): Promise<void> {
@@ -100,10 +33,6 @@ async function statusChanges(editor: Editor): Promise<[number, string, number][]
   return editor.page.evaluate(() => Reflect.get(globalThis, "headwayChanges") as [number, string, number][]);
 }
 
-const BUSY = /running, .* waiting/;
-const IDLE = /: Idle/;
-/** It serves, with or without work at hand. */
-const UP = /: (Idle|\d+ running)/;
 /** Background work runs at idle priority: a machine that is busy with other things makes it wait. */
 const INDEX_LIMIT_MS = 300_000;
 
@@ -301,8 +230,7 @@ async function restricted(): Promise<void> {
   const mark = join(TOP, "mark");
   const tools = join(ROOT, ".venv", "bin");
   hostileWorkspace(workspace, mark, { python: PYTHON, ruff: join(tools, "ruff"), ty: join(tools, "ty") });
-  const storage = existsSync(STORAGE) ? { storage: STORAGE } : {};
-  await scenario("restricted", { workspace, trust: true, settings: UNHURRIED, ...storage }, async (now) => {
+  await scenario("restricted", { workspace, trust: true, settings: UNHURRIED, ...prepared() }, async (now) => {
     await now.check("Restricted Mode is shown, and completion works", async (editor) => {
       await editor.openFile("main.py");
       await editor.status(/Restricted Mode/, 120_000);
@@ -334,8 +262,7 @@ async function restricted(): Promise<void> {
 async function inChinese(): Promise<void> {
   const workspace = join(TOP, "chinese");
   largeWorkspace(workspace, 3);
-  const storage = existsSync(STORAGE) ? { storage: STORAGE } : {};
-  await scenario("in Chinese", { workspace, language: "zh-cn", settings: UNHURRIED, ...storage }, async (now) => {
+  await scenario("in Chinese", { workspace, language: "zh-cn", settings: UNHURRIED, ...prepared() }, async (now) => {
     await now.check("status, tooltip and menu speak Chinese", async (editor) => {
       await editor.status(/空闲/, 120_000);
       const tooltip = await editor.statusTooltip();
@@ -356,9 +283,8 @@ async function inChinese(): Promise<void> {
 async function comingAndGoing(): Promise<void> {
   const workspace = join(TOP, "coming");
   largeWorkspace(workspace, 30);
-  const storage = existsSync(STORAGE) ? { storage: STORAGE } : {};
   const times = Number(process.env["HEADWAY_RELOADS"] ?? 4);
-  await scenario("coming and going", { workspace, settings: UNHURRIED, ...storage }, async (now) => {
+  await scenario("coming and going", { workspace, settings: UNHURRIED, ...prepared() }, async (now) => {
     await now.check(`${String(times)} reloads leave one server each time`, async (editor) => {
       await editor.status(UP, 120_000);
       for (let turn = 0; turn < times; turn++) {
