@@ -16,6 +16,20 @@ def test_nothing_that_we_know_changes_nothing(tree: object) -> None:
     assert check(tree) == (Settings(), [])
 
 
+GO = {"language": "go", "command": ["gopls", "-v"]}
+
+
+def test_servers_of_other_languages_are_read_and_count_in_trusted_workspaces_only() -> None:
+    settings, problems = check({"engines": [GO, {"language": "c", "command": ["clangd"], "priority": "LOW"}]})
+    assert problems == []
+    assert [(one.language, one.command, one.priority) for one in settings.engines] == [
+        ("go", ("gopls", "-v"), "CRITICAL"),
+        ("c", ("clangd",), "LOW"),
+    ]
+    assert settings.without_programs().engines == ()
+    assert check({"completion": {"maxItems": 20}}, base=settings)[0].engines == settings.engines
+
+
 def test_values_are_taken() -> None:
     settings, problems = check(
         {
@@ -43,7 +57,26 @@ def test_values_are_taken() -> None:
         ({"index": {"enabled": "yes"}}, "headway.index.enabled must be true or false"),
         ({"index": {"exclude": "a"}}, "headway.index.exclude must be a list of strings"),
         ({"index": {"exclude": ["a", 5]}}, "headway.index.exclude must be a list of strings"),
-        ({"python": {"engines": ["ty", "magic"]}}, "headway.python.engines must be one of ty, jedi, index"),
+        (
+            {"python": {"engines": ["ty", "magic"]}},
+            "headway.python.engines must be one of ty, zuban, pyrefly, jedi, index",
+        ),
+        ({"engines": {}}, "headway.engines must be a list of objects"),
+        ({"engines": [5]}, "headway.engines[0] must be an object with language and command"),
+        ({"engines": [GO, {"language": ""}]}, "headway.engines[1].language must be a string"),
+        ({"engines": [GO, GO]}, "headway.engines[1].language names go a second time"),
+        (
+            {"engines": [{"language": "go", "command": "gopls"}]},
+            "headway.engines[0].command must be a list of strings: the program and its arguments",
+        ),
+        (
+            {"engines": [{**GO, "priority": "urgent"}]},
+            "headway.engines[0].priority must be one of CRITICAL, HIGH, NORMAL, LOW, BATCH",
+        ),
+        (
+            {"engines": [{"language": "python", "command": ["x"]}]},
+            "headway.engines[0].language must be another one than python, whose engines headway.python.engines names",
+        ),
         ({"scheduler": {"onBattery": "panic"}}, "headway.scheduler.onBattery must be one of pause, slow, ignore"),
         (
             {"scheduler": {"cpuLowPercent": 95}},

@@ -7,7 +7,7 @@ becomes a `Problem` that names it, and what was in force before stays in force. 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -86,7 +86,7 @@ class PythonSettings:
 
     interpreter: str | None = _setting(None, Rule(key="interpreter", type="string", nullable=True, program=True))
     engines: tuple[str, ...] = _setting(
-        ("ty", "jedi", "index"), Rule(key="engines", type="array", choices=("ty", "jedi", "index"))
+        ("ty", "jedi", "index"), Rule(key="engines", type="array", choices=("ty", "zuban", "pyrefly", "jedi", "index"))
     )
 
 
@@ -155,6 +155,21 @@ class ToolSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherEngine:
+    """A language server that answers for one language other than Python.
+
+    Args:
+        language: As the editor calls it (LSP's languageId).
+        command: The program and its arguments.
+        priority: How urgent what it computes is; its process gets no more of the machine than that.
+    """
+
+    language: str
+    command: tuple[str, ...]
+    priority: str = "CRITICAL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     level: str = _setting("info", Rule(key="level", type="string", choices=("error", "warning", "info", "debug")))
 
@@ -173,11 +188,14 @@ class Settings:
     ruff: ToolSettings = ToolSettings()
     ty: ToolSettings = ToolSettings()
     log: LogSettings = LogSettings()
+    engines: tuple[OtherEngine, ...] = field(
+        default=(), metadata={"rule": Rule(key="engines", type="array", program=True)}
+    )
 
     def without_programs(self) -> Settings:
         """Return what counts in an untrusted workspace: everything that names a program is at its default."""
         groups: dict[str, Any] = {}
-        for group_field in dataclasses.fields(self):
+        for group_field in _groups():  # `engines`, which names programs, falls to its default
             group = getattr(self, group_field.name)
             harmless = {leaf.name: leaf.default for leaf in dataclasses.fields(group) if leaf.metadata["rule"].program}
             groups[group_field.name] = dataclasses.replace(group, **harmless)
@@ -204,6 +222,10 @@ class Described:
     default: Any  # as JSON
 
 
+def _groups() -> list[dataclasses.Field[Any]]:
+    return [group for group in dataclasses.fields(Settings) if "rule" not in group.metadata]
+
+
 # Read by the editor's extension only; the server takes them as known and does nothing with them.
 EXTENSION_ONLY = ("interpreter", "trace.server")
 
@@ -211,6 +233,9 @@ EXTENSION_ONLY = ("interpreter", "trace.server")
 def described() -> Iterator[Described]:
     """Give every setting that the server reads, in order."""
     for group_field in dataclasses.fields(Settings):
+        if "rule" in group_field.metadata:
+            yield Described(name=group_field.name, rule=group_field.metadata["rule"], default=[])
+            continue
         for leaf in dataclasses.fields(group_field.default):  # type: ignore[arg-type]
             rule: Rule = leaf.metadata["rule"]
             default = list(leaf.default) if isinstance(leaf.default, tuple) else leaf.default
@@ -234,7 +259,7 @@ def read(tree: object, *, base: Settings, in_force: Settings) -> tuple[Settings,
     if not isinstance(tree, Mapping):
         return in_force, (Problem(name="headway", fault="must be an object"),)
     groups: dict[str, Any] = {}
-    for group_field in dataclasses.fields(Settings):
+    for group_field in _groups():
         key = group_field.name
         given = tree.get(key)
         if given is None:
@@ -246,6 +271,8 @@ def read(tree: object, *, base: Settings, in_force: Settings) -> tuple[Settings,
         groups[group_field.name] = _read_group(
             given, f"headway.{key}", getattr(base, group_field.name), getattr(in_force, group_field.name), problems
         )
+    if tree.get("engines") is not None:
+        groups["engines"] = _read_engines(tree["engines"], in_force.engines, problems)
     settings = dataclasses.replace(base, **groups)
     return _ordered(settings, in_force, problems), tuple(problems)
 
@@ -263,6 +290,47 @@ def _read_group(given: Mapping[str, Any], name: str, base: _T, in_force: _T, pro
         else:
             values[leaf.name] = tuple(value) if isinstance(value, list) else value
     return dataclasses.replace(base, **values)  # type: ignore[type-var]
+
+
+_PRIORITIES = ("CRITICAL", "HIGH", "NORMAL", "LOW", "BATCH")
+
+
+def _read_engines(given: object, in_force: tuple[OtherEngine, ...], problems: list[Problem]) -> tuple[OtherEngine, ...]:
+    """Read the language servers of other languages: one wrong one and all stay as they were."""
+    name = "headway.engines"
+    if not isinstance(given, list):
+        problems.append(Problem(name=name, fault="must be a list of objects"))
+        return in_force
+    engines: list[OtherEngine] = []
+    for place, item in enumerate(given):
+        key, fault = _engine_fault(item, {engine.language for engine in engines})
+        if fault:
+            problems.append(Problem(name=f"{name}[{place}]{key}", fault=fault))
+            return in_force
+        engines.append(
+            OtherEngine(
+                language=item["language"], command=tuple(item["command"]), priority=item.get("priority") or "CRITICAL"
+            )
+        )
+    return tuple(engines)
+
+
+def _engine_fault(item: object, languages: Collection[str]) -> tuple[str, str]:
+    """Return which part of a server's description is wrong and how; both empty where none is."""
+    if not isinstance(item, Mapping):
+        return "", "must be an object with language and command"
+    language, command = item.get("language"), item.get("command")
+    if not isinstance(language, str) or not language:
+        return ".language", "must be a string"
+    if language == "python":
+        return ".language", "must be another one than python, whose engines headway.python.engines names"
+    if language in languages:
+        return ".language", f"names {language} a second time"
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) and word for word in command):
+        return ".command", "must be a list of strings: the program and its arguments"
+    if item.get("priority") not in (None, *_PRIORITIES):
+        return ".priority", f"must be one of {', '.join(_PRIORITIES)}"
+    return "", ""
 
 
 def _ordered(settings: Settings, in_force: Settings, problems: list[Problem]) -> Settings:

@@ -124,12 +124,12 @@ def spelled_out(interpreter: str, roots: Iterable[Path]) -> Path | None:
     path = Path(os.path.expanduser(text))
     if path.is_absolute():
         return path
-    if os.path.basename(text) == text and (program := shutil.which(text, path=_absolute_search_path())):
+    if os.path.basename(text) == text and (program := shutil.which(text, path=absolute_search_path())):
         return Path(program)
     return None if root is None else root / path
 
 
-def _absolute_search_path() -> str:
+def absolute_search_path() -> str:
     """Return the search path without what would mean another folder elsewhere."""
     return os.pathsep.join(folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder))
 

@@ -67,6 +67,7 @@ class LanguageServer:
         documents: Gives the open documents by identity, at any time.
         state_changed: Is told when `state` or `message` is new.
         without: What a person has to do without while it is away, as a sentence.
+        language: Of the documents that it is given, as the editor calls it.
     """
 
     def __init__(
@@ -76,8 +77,10 @@ class LanguageServer:
         state_changed: Callable[[], None] | None = None,
         *,
         without: str = "",
+        language: str = "python",
     ) -> None:
         self.name = name
+        self.language = language
         self.state = EngineState.OFF
         self.message: str | None = None
         self.coming = False  # whether waiting for `ready` may be of use
@@ -289,7 +292,7 @@ class LanguageServer:
         if client is None or mirror is None:
             raise EngineUnavailableError(self.name, self.message or "it is being started")
         held = [key for key in self._asked_about if key != about]
-        for name, body in mirror.update(self._documents(), instead=instead, held=held):
+        for name, body in mirror.update(self._documents(), instead=instead, held=held, language=self.language):
             client.notify(name, body)
         reply = client.request(method, params, decoder=decoder)
         if about is not None and not reply.done():

@@ -59,10 +59,15 @@ _DOCUMENTATION = msgspec.json.Decoder(str | _Markup)
 
 def documentation(item: TyItem) -> str | None:
     """Return an item's documentation as Markdown."""
-    if not bytes(item.documentation):
+    return documentation_of(item.documentation)
+
+
+def documentation_of(raw: msgspec.Raw) -> str | None:
+    """Return the `documentation` of a completion as Markdown, None where there is none."""
+    if not bytes(raw):
         return None
     try:
-        found = _DOCUMENTATION.decode(item.documentation)
+        found = _DOCUMENTATION.decode(raw)
     except msgspec.DecodeError:
         return None
     return found.value if isinstance(found, _Markup) else found
@@ -210,12 +215,14 @@ def launch(
         env=variables,
         encoding=encoding,
         options=options,
-        capabilities={"textDocument": _text_document(markup)},
+        capabilities={"textDocument": text_document(markup)},
         priority_class=priority_class,
     )
 
 
-def _text_document(markup: Markup) -> dict[str, Any]:
+def text_document(markup: Markup) -> dict[str, Any]:
+    """Return what we understand of answers about a document, as LSP's client capabilities."""
+
     def formats(markdown: bool) -> list[str]:
         return ["markdown", "plaintext"] if markdown else ["plaintext"]
 

@@ -47,14 +47,17 @@ class Finding:
     tags: tuple[FindingTag, ...] = ()
 
 
-def findings(document: Document, report: RuffReport | None, encoding: Encoding) -> list[Finding]:
-    """Return what ruff's report says, in terms of the text that it is about.
+def findings(
+    document: Document, report: RuffReport | None, encoding: Encoding, *, source: str = "ruff"
+) -> list[Finding]:
+    """Return what an engine's report says, in terms of the text that it is about.
 
     Of more than `MOST_FINDINGS` the worst are kept, the first of them first, and one more finding says how many there
     are besides.
 
     Args:
         encoding: How the report counts columns.
+        source: Who made it, as the person is to see it.
     """
     if report is None:
         return []
@@ -62,7 +65,7 @@ def findings(document: Document, report: RuffReport | None, encoding: Encoding) 
     if len(kept) > MOST_FINDINGS:
         worst = sorted(range(len(kept)), key=lambda index: kept[index].severity)[:MOST_FINDINGS]
         kept = [kept[index] for index in sorted(worst)]
-    found = [_finding(document, item, encoding) for item in kept]
+    found = [_finding(document, item, encoding, source) for item in kept]
     left_out = len(report.items) - len(kept)
     if left_out:
         found.append(
@@ -76,7 +79,7 @@ def findings(document: Document, report: RuffReport | None, encoding: Encoding) 
     return found
 
 
-def _finding(document: Document, item: RuffDiagnostic, encoding: Encoding) -> Finding:
+def _finding(document: Document, item: RuffDiagnostic, encoding: Encoding, source: str) -> Finding:
     start, end = (
         own_position(document, place.line, place.character, encoding) for place in (item.range.start, item.range.end)
     )
@@ -85,6 +88,7 @@ def _finding(document: Document, item: RuffDiagnostic, encoding: Encoding) -> Fi
         message=item.message.partition(_ADVICE)[0],
         severity=Severity(item.severity) if 1 <= item.severity <= 4 else Severity.WARNING,
         code=None if item.code is None else str(item.code),
+        source=source,
         href=(item.codeDescription.href or None) if item.codeDescription else None,
         tags=tuple(FindingTag(tag) for tag in item.tags if tag in (1, 2)),
     )

@@ -15,6 +15,14 @@ CHINESE: Final[Mapping[str, str]] = {
     ),
     "Meanwhile there are no new diagnostics.": "在此期间没有新的诊断。",
     "Meanwhile completions come from the index and the open text.": "在此期间补全来自索引和打开的文本。",
+    "Meanwhile names come from the index and the open text.": "在此期间名称来自索引和打开的文本。",
+    "{engine} runs in trusted workspaces only (setting headway.python.engines).": (
+        "{engine} 仅在受信任的工作区中运行（设置 headway.python.engines）。"
+    ),
+    (
+        "{engine} is not installed, neither in the workspace's environment nor in the search path: install it, or take "
+        "it out of the setting headway.python.engines."
+    ): ("{engine} 未安装，工作区环境和搜索路径中都没有：请安装它，或将其从设置 headway.python.engines 中移除。"),
     "Meanwhile references cannot be found.": "在此期间无法查找引用。",
     "ty is not installed beside Headway: completions know the open text only.": (
         "Headway 旁没有安装 ty：补全只了解打开的文本。"

@@ -47,8 +47,6 @@ class Client:
         return self._capabilities.registers_watched_files
 
     def publish(self, uri: str, version: int | None, findings: Sequence[Finding]) -> None:
-        if self._capabilities.pulls_diagnostics:
-            return
         document = self.documents.get(uri) if self.documents is not None else None
         if document is not None and version is not None and version != document.version:
             return  # Newer text has come; its own findings are on their way.

@@ -20,13 +20,13 @@ from headway.engines.ty import TyEngine, documentation
 from headway.features.completion import Candidate, CompletionList, ResolvedCandidate, Source, fits_any, merge
 from headway.features.importing import import_edit
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
-from headway.session import plain_words
 from headway.session.jobs import value_of
 from headway.session.looking_ahead import Lookahead
+from headway.session.other_engines import OtherEngines
+from headway.session.other_languages import OtherLanguages, OtherWord, word_length, written_before
 from headway.session.ports import Room, SessionContext
 from headway.session.typed_word import ASKED_WHOLE, Surroundings, TypedWord, import_source
 from headway.workspace.documents import Document
-from headway.workspace.index import suffixes_of
 from headway.workspace.python_modules import modules
 from headway.workspace.python_text import PlaceKind
 from headway.workspace.symbols import IndexView
@@ -49,7 +49,7 @@ class _Shown:
     """A list that was answered, for `resolve`."""
 
     items: tuple[Candidate, ...]
-    word: TypedWord
+    word: TypedWord | OtherWord
     uri: str
 
 
@@ -59,13 +59,21 @@ class Completing(Room):
     Args:
         ty: The engine that is asked; another room keeps it running.
         view: Gives the symbols of the workspace.
+        others: The language servers of other languages.
     """
 
-    def __init__(self, context: SessionContext, ty: TyEngine, view: Callable[[], IndexView]) -> None:
+    def __init__(
+        self,
+        context: SessionContext,
+        ty: TyEngine,
+        view: Callable[[], IndexView],
+        others: OtherEngines | None = None,
+    ) -> None:
         self._context = context
         self._ty = ty
         self._view = view
         self._ahead = Lookahead(context, ty, self._ask)
+        self._others = OtherLanguages(context, others, view)
         self._current: dict[str, TypedWord] = {}  # by document: the word that was asked about last
         self._asked_s: dict[str, float] = {}  # by document: when the last question came
         self._shown: OrderedDict[int, _Shown] = OrderedDict()
@@ -84,6 +92,7 @@ class Completing(Room):
         self._drop(identity(uri))
         self._asked_s.pop(identity(uri), None)
         self._ahead.closed(identity(uri))
+        self._others.closed(identity(uri))
 
     async def complete(self, uri: str, position: Position, *, asked_s: float | None = None) -> CompletionList:
         """Return what may be written at a position of an open document; an empty list where it is not open.
@@ -124,7 +133,7 @@ class Completing(Room):
         settings = self._context.settings.completion
         position = document.position_at(document.offset_at(position))  # Clients ask beyond the end, too.
         if document.language != "python":
-            return self._plain(document, position)
+            return await self._other(document, position, asked_s)
         await self._ahead.read(document)
         word = self._word(document, position)
         if word is None:
@@ -133,7 +142,7 @@ class Completing(Room):
         start = Position(position.line, column)
         line = document.line(position.line)
         prefix = line[column : position.column]
-        end = Position(position.line, position.column + _word_length(line, position.column))
+        end = Position(position.line, position.column + word_length(line, position.column))
         needs_engine = word.place.kind is not PlaceKind.IMPORT_WORD
         if needs_engine:
             # Counted from the word's first letter: who types on while ty is slow sees a list with the next one.
@@ -168,24 +177,10 @@ class Completing(Room):
             loop = asyncio.get_running_loop()
             word.modules = loop.run_in_executor(None, modules, roots, own_path, word.place.module)
 
-    def _plain(self, document: Document, position: Position) -> CompletionList:
-        """Answer for a language of which no engine knows: by the words around and the names of the index."""
-        line = document.line(position.line)
-        start = Position(position.line, position.column - _written_before(line, position.column))
-        end = Position(position.line, position.column + _word_length(line, position.column))
-        prefix = line[start.column : position.column]
-        around = Surroundings.of(document.content, position.line)
-        text = str(around.text)
-        cursor = around.text.offset_at(around.inside(position))
-        if not prefix or not plain_words.offers(document.language, text[:cursor]):
-            return self._list(document, start, position, (), incomplete=False, end=end)
-        found = self._view().complete(prefix, plain_words.MOST_NAMES, suffixes_of(document.language))
-        sources = (
-            plain_words.index_source(found, final=len(found) < plain_words.MOST_NAMES),
-            plain_words.word_source(text, cursor),
-        )
-        ranked = merge(sources, prefix, self._context.settings.completion.max_items)
-        return self._list(document, start, position, ranked.items, incomplete=ranked.incomplete, end=end)
+    async def _other(self, document: Document, position: Position, asked_s: float) -> CompletionList:
+        found = await self._others.complete(document, position, asked_s)
+        items, incomplete = found.ranked.items, found.ranked.incomplete
+        return self._list(document, found.start, position, items, incomplete=incomplete, end=found.end, word=found.word)
 
     def _sources(self, word: TypedWord, engine: Source | None, prefix: str) -> list[Source]:
         sources = [] if engine is None else [engine]
@@ -220,8 +215,8 @@ class Completing(Room):
         text = str(around.text)
         offset = around.text.offset_at(around.inside(position))
         line = document.line(position.line)
-        written = _written_before(line, position.column)
-        after = text[offset + _word_length(line, position.column) :]
+        written = written_before(line, position.column)
+        after = text[offset + word_length(line, position.column) :]
         before = text[: offset - written]
         prefix = text[offset - written : offset]
         key = identity(document.uri)
@@ -286,7 +281,7 @@ class Completing(Room):
         *,
         incomplete: bool,
         end: Position | None = None,
-        word: TypedWord | None = None,
+        word: TypedWord | OtherWord | None = None,
     ) -> CompletionList:
         list_id = next(self._ids)
         if document is not None and word is not None and items:
@@ -317,7 +312,9 @@ class Completing(Room):
         shown = self._shown.get(list_id)
         if shown is None or not 0 <= index < len(shown.items):
             return None
-        if shown.items[index].import_from is None and self._still_asked(shown):
+        if isinstance(shown.word, OtherWord):
+            return await shown.word.resolve(shown.items[index].label)
+        if shown.items[index].import_from is None and self._still_asked(shown.uri, shown.word):
             await value_of(
                 self._context.scheduler.run(
                     self._until_ty_knows,
@@ -329,24 +326,23 @@ class Completing(Room):
                     supersede_key=("completion details", identity(shown.uri)),
                 )
             )
-        return self._known_of(shown, index)
+        return self._known_of(shown, shown.word, index)
 
-    def _still_asked(self, shown: _Shown) -> bool:
-        word = shown.word
-        current = self._current.get(identity(shown.uri)) is word
+    def _still_asked(self, uri: str, word: TypedWord) -> bool:
+        current = self._current.get(identity(uri)) is word
         return current and word.place.kind is not PlaceKind.IMPORT_WORD and word.engine_source() is None
 
     async def _until_ty_knows(self, word: TypedWord) -> None:
         hard_s = self._context.settings.completion.hard_deadline_ms / 1000
         await self._wait(word, asyncio.get_running_loop().time() + hard_s)
 
-    def _known_of(self, shown: _Shown, index: int) -> ResolvedCandidate:
+    def _known_of(self, shown: _Shown, word: TypedWord, index: int) -> ResolvedCandidate:
         candidate = shown.items[index]
         item = None
         if candidate.import_from is None:
             # ty may have answered after the list was shown: then more is known of its names by now.
-            shown.word.engine_source()
-            item = next((item for item in shown.word.engine_items if item.label == candidate.label), None)
+            word.engine_source()
+            item = next((item for item in word.engine_items if item.label == candidate.label), None)
         document = self._context.documents.get(shown.uri)
         edit = None
         if candidate.import_from is not None and document is not None:
@@ -356,17 +352,3 @@ class Completing(Room):
             documentation=documentation(item) if item is not None else candidate.documentation,
             edits=() if edit is None else (edit,),
         )
-
-
-def _written_before(line: str, column: int) -> int:
-    at = column
-    while at > 0 and (line[at - 1].isalnum() or line[at - 1] == "_"):
-        at -= 1
-    return column - at
-
-
-def _word_length(line: str, column: int) -> int:
-    at = column
-    while at < len(line) and (line[at].isalnum() or line[at] == "_"):
-        at += 1
-    return at - column

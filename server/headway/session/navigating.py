@@ -15,9 +15,11 @@ from typing import Any
 import msgspec
 
 from headway.engines.errors import EngineAnswerError, EngineError, EngineUnavailableError
-from headway.engines.ty import TyEngine
+from headway.engines.legend import TOKEN_TYPES
+from headway.engines.server import LanguageServer
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.jobs import RequestSupersededError, value_of
+from headway.session.other_engines import OtherEngines
 from headway.session.ports import Room, SessionContext
 from headway.session.python_engine import PythonEngine
 from headway.workspace.index import suffixes_of
@@ -40,28 +42,36 @@ class _Stale(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Way:
-    """How a request is treated. `newest_only`: a newer one for the same document takes its place."""
+    """How a request is treated. `newest_only`: a newer one for the same document takes its place.
+
+    `provider`: what a server's capabilities call it, where another engine than ty may be asked.
+    """
 
     priority: Priority
     limit_s: float
     newest_only: bool = False
     searches: bool = False  # looks through the whole workspace
+    provider: str | None = None
 
 
 _CRITICAL, _HIGH = Priority.CRITICAL, Priority.HIGH
 WAYS: Mapping[str, _Way] = {
-    "textDocument/hover": _Way(priority=_CRITICAL, limit_s=5, newest_only=True),
-    "textDocument/signatureHelp": _Way(priority=_CRITICAL, limit_s=5, newest_only=True),
-    "textDocument/definition": _Way(priority=_HIGH, limit_s=10),
-    "textDocument/declaration": _Way(priority=_HIGH, limit_s=10),
-    "textDocument/typeDefinition": _Way(priority=_HIGH, limit_s=10),
-    "textDocument/implementation": _Way(priority=_HIGH, limit_s=60, searches=True),
-    "textDocument/references": _Way(priority=_HIGH, limit_s=60, searches=True),
-    "textDocument/prepareRename": _Way(priority=_HIGH, limit_s=10),
-    "textDocument/rename": _Way(priority=_HIGH, limit_s=60, searches=True),
-    "textDocument/documentHighlight": _Way(priority=_HIGH, limit_s=5, newest_only=True),
-    "textDocument/foldingRange": _Way(priority=_HIGH, limit_s=5, newest_only=True),
-    "textDocument/selectionRange": _Way(priority=_HIGH, limit_s=5),
+    "textDocument/hover": _Way(priority=_CRITICAL, limit_s=5, newest_only=True, provider="hoverProvider"),
+    "textDocument/signatureHelp": _Way(
+        priority=_CRITICAL, limit_s=5, newest_only=True, provider="signatureHelpProvider"
+    ),
+    "textDocument/definition": _Way(priority=_HIGH, limit_s=10, provider="definitionProvider"),
+    "textDocument/declaration": _Way(priority=_HIGH, limit_s=10, provider="declarationProvider"),
+    "textDocument/typeDefinition": _Way(priority=_HIGH, limit_s=10, provider="typeDefinitionProvider"),
+    "textDocument/implementation": _Way(priority=_HIGH, limit_s=60, searches=True, provider="implementationProvider"),
+    "textDocument/references": _Way(priority=_HIGH, limit_s=60, searches=True, provider="referencesProvider"),
+    "textDocument/prepareRename": _Way(priority=_HIGH, limit_s=10, provider="renameProvider"),
+    "textDocument/rename": _Way(priority=_HIGH, limit_s=60, searches=True, provider="renameProvider"),
+    "textDocument/documentHighlight": _Way(
+        priority=_HIGH, limit_s=5, newest_only=True, provider="documentHighlightProvider"
+    ),
+    "textDocument/foldingRange": _Way(priority=_HIGH, limit_s=5, newest_only=True, provider="foldingRangeProvider"),
+    "textDocument/selectionRange": _Way(priority=_HIGH, limit_s=5, provider="selectionRangeProvider"),
     "textDocument/semanticTokens/full": _Way(priority=_HIGH, limit_s=10, newest_only=True),
     "textDocument/semanticTokens/range": _Way(priority=_HIGH, limit_s=10, newest_only=True),
 }
@@ -79,12 +89,21 @@ class Navigating(Room):
 
     Args:
         view: Gives the symbols of the workspace.
+        others: The language servers of other languages.
     """
 
-    def __init__(self, context: SessionContext, engine: PythonEngine, view: Callable[[], IndexView]) -> None:
+    def __init__(
+        self,
+        context: SessionContext,
+        engine: PythonEngine,
+        view: Callable[[], IndexView],
+        others: OtherEngines | None = None,
+    ) -> None:
         self._context = context
         self._engine = engine
         self._view = view
+        self._others = others
+        self._encoding = engine.encoding
 
     async def ask(self, method: str, uri: str, params: Mapping[str, Any]) -> bytes | None:
         """Return the result of a request of `WAYS` as JSON; None where ty is away or the document is no Python.
@@ -99,12 +118,19 @@ class Navigating(Room):
         """
         way = WAYS[method]
         document = self._context.documents.get(uri)
+        server: LanguageServer | None
         if document is not None and document.language != "python":
-            return None
-        if way.searches:
+            server = None if self._others is None else self._others.engine(document.language)
+            if server is None:
+                return None
+        elif way.searches:
             self._engine.need_searcher()
+            server = self._engine.searcher
+        else:
+            server = self._engine.ty
         handle = self._context.scheduler.run(
             self._answer,
+            server,
             method,
             identity(uri),
             params,
@@ -121,11 +147,12 @@ class Navigating(Room):
             raise RequestSupersededError(f"the text changed while {method} was being answered")
         return result
 
-    async def _answer(self, method: str, key: str, params: Mapping[str, Any], way: _Way) -> bytes | _Stale | None:
-        ty = self._engine.searcher if way.searches else self._engine.ty
+    async def _answer(
+        self, server: LanguageServer, method: str, key: str, params: Mapping[str, Any], way: _Way
+    ) -> bytes | _Stale | None:
         try:
             async with asyncio.timeout(way.limit_s):
-                return await self._asked(ty, method, key, params)
+                return await self._asked(server, method, key, params)
         except (TimeoutError, EngineError):
             return None
 
@@ -138,13 +165,27 @@ class Navigating(Room):
         name = document.slice(Range(place.start, place.end))
         return self._view().named(name, _MOST_BY_NAME, suffixes_of(document.language)) if name else ()
 
-    async def _asked(self, ty: TyEngine, method: str, key: str, params: Mapping[str, Any]) -> bytes | _Stale | None:
+    def _can(self, server: LanguageServer, method: str) -> bool:
+        """Whether a server that is ready can be asked, and its answer passed on as it is."""
+        if server.encoding != self._encoding:
+            return False
+        provider = WAYS[method].provider
+        if provider is None:  # Tokens are numbers, and mean what the client was told that ty's mean.
+            tokens = server.capabilities.get("semanticTokensProvider") or {}
+            return bool(tokens.get("legend", {}).get("tokenTypes") == list(TOKEN_TYPES))
+        return bool(server.capabilities.get(provider))
+
+    async def _asked(
+        self, server: LanguageServer, method: str, key: str, params: Mapping[str, Any]
+    ) -> bytes | _Stale | None:
         for _ in range(_STALE_ANSWERS):
-            if not ty.coming:
+            if not server.coming:
                 return None
-            await ty.ready()
+            await server.ready()
+            if not self._can(server, method):
+                return None
             try:
-                raw: msgspec.Raw = await ty.ask(method, params, about=key, decoder=_RAW)
+                raw: msgspec.Raw = await server.ask(method, params, about=key, decoder=_RAW)
             except EngineUnavailableError:
                 continue  # It died; if it is on its way back within a moment, it is asked again.
             except EngineAnswerError as error:

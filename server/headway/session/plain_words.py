@@ -54,6 +54,11 @@ def offers(language: str, before: str) -> bool:
     return _MEMBER.search(line) is None
 
 
+def asks_for_member(before: str) -> bool:
+    """Return whether what stands before a word in its line asks for a member."""
+    return _MEMBER.search(before) is not None
+
+
 def word_source(text: str, cursor: int) -> Source:
     """Return the words of a text, those that stand nearest to the cursor first; the one at the cursor is left out."""
     found: dict[str, int] = {}

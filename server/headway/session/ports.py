@@ -55,7 +55,7 @@ class ClientPort(Protocol):
 
     @property
     def pulls_diagnostics(self) -> bool:
-        """Whether the client asks for diagnostics itself; then none are published."""
+        """Whether the client asks for the findings of a Python document itself; then those are not published."""
 
     @property
     def watches_files(self) -> bool:

@@ -59,7 +59,7 @@ class PythonEngine(Room):
     ) -> None:
         self._context = context
         self._look_again_s = look_again_s
-        self._encoding = encoding
+        self.encoding = encoding
         self._markup = markup
         self._seen: set[str] = set()
         self.ty = ty.TyEngine(lambda: context.documents.snapshot(), lambda: self._keeper.tell())
@@ -73,10 +73,10 @@ class PythonEngine(Room):
         # One core stays free for what else the first one's answers need; the second gives way to everything by itself.
         cores = os.cpu_count() or 2
         self._keeper = ServerKeeper(
-            self.ty, lambda: self._wanted(PriorityClass.INTERACTIVE, max(1, cores - 1)), context.degraded
+            self.ty, lambda: self._wanted(self.ty, PriorityClass.INTERACTIVE, max(1, cores - 1)), context.degraded
         )
         self._searchers_keeper = ServerKeeper(
-            self.searcher, lambda: self._wanted(PriorityClass.POLITE, cores), context.degraded
+            self.searcher, lambda: self._wanted(self.searcher, PriorityClass.POLITE, cores), context.degraded
         )
         self._resting: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
@@ -143,20 +143,31 @@ class PythonEngine(Room):
         self._keeper.adapt()
         self._searchers_keeper.adapt()
 
-    def _wanted(self, priority_class: PriorityClass, parallelism: int) -> ServerLaunch | None:
+    def _wanted(self, server: ty.TyEngine, priority_class: PriorityClass, parallelism: int) -> ServerLaunch | None:
         settings = self._context.settings
-        if "ty" not in settings.python.engines:
-            self._context.degraded("ty", None)
-            self._context.degraded("interpreter", None)
-            return None
-        program = settings.ty.path or own_program("ty")
-        if program is None:
-            self._context.degraded(
-                "ty", say("ty is not installed beside Headway: completions know the open text only.")
-            )
-            return None
         folders = self._context.folders
         roots = [folder.path for folder in folders if folder.path is not None]
+        chosen = self._chosen(roots)
+        if chosen is None:
+            return None
+        name, program = chosen
+        self._call(server, name)
+        uris = tuple(folder.uri for folder in folders if folder.path is not None)
+        cwd, env = working_directory(self._context), clean_environment()
+        if name != "ty":
+            from headway.engines import python_servers
+
+            return python_servers.launch(
+                name,
+                program,
+                roots=uris,
+                cwd=cwd,
+                env=env,
+                environment=self._environment(roots or self._lone),
+                encoding=self.encoding,
+                markup=self._markup,
+                priority_class=priority_class,
+            )
         prefix: str | None = None
         if settings.python.interpreter or not any(names_own_environment(root) for root in roots):
             prefix = os.fspath(self._environment(roots or self._lone).prefix)
@@ -164,16 +175,73 @@ class PythonEngine(Room):
             self._context.degraded("interpreter", None)
         return ty.launch(
             os.fspath(program),
-            roots=tuple(folder.uri for folder in folders if folder.path is not None),
-            cwd=working_directory(self._context),
-            env=clean_environment(),
+            roots=uris,
+            cwd=cwd,
+            env=env,
             python=prefix,
             modules_in=self._lone,
-            encoding=self._encoding,
+            encoding=self.encoding,
             markup=self._markup,
             parallelism=parallelism,
             priority_class=priority_class,
         )
+
+    def _chosen(self, roots: Sequence[Path]) -> tuple[str, Path] | None:
+        """Return the first engine of the setting that can be used, and its program; None where only the index is left.
+
+        What was named before it and cannot be used is said.
+        """
+        settings = self._context.settings
+        missing: list[str] = []
+        found: tuple[str, Path] | None = None
+        for name in settings.python.engines:
+            program: Path | str | None = None
+            if name == "ty":
+                program = settings.ty.path or own_program("ty")
+            elif name != "index":
+                from headway.engines import python_servers  # nobody else needs it at the start
+
+                if self._context.trusted:
+                    environment = self._environment(roots or self._lone)
+                    program = python_servers.installed(name, environment)
+            if program is not None:
+                found = (name, Path(program))
+                break
+            if name != "index":
+                missing.append(name)
+        self._say(missing, found)
+        if found is None:
+            self._context.degraded("interpreter", None)
+        return found
+
+    def _say(self, missing: Sequence[str], found: tuple[str, Path] | None) -> None:
+        if missing and found is None and "ty" in missing:
+            self._context.degraded(
+                "engines", say("ty is not installed beside Headway: completions know the open text only.")
+            )
+        elif missing and not self._context.trusted:
+            self._context.degraded(
+                "engines",
+                say("{engine} runs in trusted workspaces only (setting headway.python.engines).", engine=missing[0]),
+            )
+        elif missing:
+            self._context.degraded(
+                "engines",
+                say(
+                    "{engine} is not installed, neither in the workspace's environment nor in the search path: install "
+                    "it, or take it out of the setting headway.python.engines.",
+                    engine=missing[0],
+                ),
+            )
+        else:
+            self._context.degraded("engines", None)
+
+    def _call(self, server: ty.TyEngine, name: str) -> None:
+        """Have messages name the engine that really runs."""
+        called = name if server is self.ty else f"{name} (references)"
+        if server.name != called:
+            self._context.degraded(server.name, None)
+            server.name = called
 
     def _environment(self, roots: Sequence[Path]) -> Environment:
         """Return the environment whose packages are known; where another one was meant, that is said and looked for."""

@@ -11,6 +11,7 @@ from headway.session.indexing import Indexing
 from headway.session.limits import Limits
 from headway.session.meaning import Meaning
 from headway.session.navigating import Navigating
+from headway.session.other_engines import OtherEngines
 from headway.session.python_engine import PythonEngine
 from headway.session.searching import Searching
 from headway.session.session import Session
@@ -42,12 +43,14 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     testing = Testing(session)
     indexing = Indexing(session, lambda: meaning.index_changed(), first_scan_after_s=FIRST_KEYS_S)
     meaning = Meaning(session, indexing)
-    navigating = Navigating(session, engine, lambda: indexing.view)
-    completing = Completing(session, engine.ty, lambda: indexing.view)
+    others = OtherEngines(session, encoding)
+    navigating = Navigating(session, engine, lambda: indexing.view, others)
+    completing = Completing(session, engine.ty, lambda: indexing.view, others)
     searching = Searching(session, indexing, meaning)
     session.rooms += [
         Limits(session),
         engine,
+        others,
         completing,
         diagnosing,
         navigating,
