@@ -1,6 +1,7 @@
 // The extension's own settings, typed. The server's are passed on as they are and checked there.
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { servedLanguages } from "./languages";
 
 export const SECTION = "headway";
 
@@ -21,6 +22,11 @@ export function readConfig(): Config {
     interpreter: interpreter === undefined || interpreter === "" ? undefined : absolute(interpreter),
     trace: trace === "messages" || trace === "verbose" ? trace : "off",
   };
+}
+
+/** The languages whose documents the server is told of. */
+export function languagesServed(): readonly string[] {
+  return servedLanguages(vscode.workspace.getConfiguration(SECTION).get<unknown>("engines"));
 }
 
 /** The whole tree of `headway.*` as JSON. */

@@ -10,7 +10,8 @@ import {
   type LanguageClientOptions,
   type StaticFeature,
 } from "vscode-languageclient/node";
-import { SECTION } from "./config";
+import { SECTION, languagesServed } from "./config";
+import { documentSelector } from "./languages";
 import { ServerLog } from "./logs";
 import type { InitializationOptions } from "./protocol";
 import { SAVING } from "./saving";
@@ -150,10 +151,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 
 function clientOptions(options: LaunchOptions): LanguageClientOptions {
   return {
-    documentSelector: [
-      { scheme: "file", language: "python" },
-      { scheme: "untitled", language: "python" },
-    ],
+    documentSelector: documentSelector(languagesServed()),
     initializationOptions: options.initialization,
     outputChannel: options.log,
     traceOutputChannel: options.trace,
