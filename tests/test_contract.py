@@ -25,7 +25,6 @@ NOT_IN_THE_EXTENSION = {
     "SearchHit",
     "SearchParams",
     "SearchResult",
-    "SetPriorityParams",
     "TimelineParams",
 }
 # Types that only one side needs: results are dictionaries in Python, states strings.

@@ -32,8 +32,10 @@ interface Attempt {
 export class Sidecar implements vscode.Disposable {
   private readonly phases = new vscode.EventEmitter<Phase>();
   private readonly queues = new vscode.EventEmitter<protocol.QueueState>();
+  private readonly jobs = new vscode.EventEmitter<protocol.JobInfo>();
   readonly onPhase = this.phases.event;
   readonly onQueueState = this.queues.event;
+  readonly onJob = this.jobs.event;
   private readonly backoff = new Backoff(RESTART_POLICY);
   private newest: protocol.QueueState | undefined;
   /** What a person has paused; a crash does not change their mind. */
@@ -124,7 +126,7 @@ export class Sidecar implements vscode.Disposable {
 
   dispose(): void {
     void this.stop();
-    vscode.Disposable.from(this.phases, this.queues).dispose();
+    vscode.Disposable.from(this.phases, this.queues, this.jobs).dispose();
   }
 
   private async end(phase: Phase): Promise<void> {
@@ -197,6 +199,11 @@ export class Sidecar implements vscode.Disposable {
         trace: this.trace,
         onClient: (client) => {
           client.onNotification(protocol.QUEUE_STATE, (state: protocol.QueueState) => this.take(attempt, state));
+          client.onNotification(protocol.JOB_UPDATED, (job: protocol.JobInfo) => {
+            if (this.attempt === attempt) {
+              this.jobs.fire(job);
+            }
+          });
           client.onNotification(protocol.ALERT, (alert: protocol.Alert) => this.heed(attempt, alert));
         },
         signal: attempt.abort.signal,

@@ -6,6 +6,7 @@ import * as commands from "./commands";
 import type { Context } from "./context";
 import { TraceChannel } from "./logs";
 import { Preparation } from "./preparation";
+import * as schedulerview from "./schedulerview";
 import * as settings from "./settings";
 import * as status from "./status";
 import * as trust from "./trust";
@@ -23,6 +24,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     status.activate(context),
     announcements.activate(context),
     commands.activate(context),
+    schedulerview.activate(context),
     trust.activate(context),
     settings.activate(context),
     server,

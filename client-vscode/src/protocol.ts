@@ -228,6 +228,11 @@ export interface JobParams {
   readonly jobId: string;
 }
 
+export interface SetPriorityParams {
+  readonly jobId: string;
+  readonly priority: PriorityName;
+}
+
 export interface PauseParams {
   readonly priorities?: readonly PriorityName[];
 }
@@ -267,5 +272,6 @@ export const snapshot: Request<Empty, Snapshot> = { method: SNAPSHOT };
 export const submit: Request<SubmitParams, JobInfo> = { method: SUBMIT };
 export const cancelJob: Request<JobParams, { readonly cancelled: boolean }> = { method: CANCEL_JOB };
 export const retryJob: Request<JobParams, JobParams> = { method: RETRY_JOB };
+export const setPriority: Request<SetPriorityParams, { readonly changed: boolean }> = { method: SET_PRIORITY };
 export const pause: Request<PauseParams, Paused> = { method: PAUSE };
 export const resume: Request<PauseParams, Paused> = { method: RESUME };

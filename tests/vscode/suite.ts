@@ -6,6 +6,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlink
 import { join } from "node:path";
 import { eventually, sleep, type Editor } from "./editor.ts";
 import { BUSY, count, IDLE, prepared, ROOT, scenario, SHOTS, STORAGE, TOP, UNHURRIED, UP, type Scenario } from "./scenario.ts";
+import { schedulerView } from "./views.ts";
 import { hostileWorkspace, largeWorkspace } from "./workspace.ts";
 
 const PYTHON = execFileSync("python3", ["-I", "-c", "import sys; print(sys._base_executable)"]).toString().trim();
@@ -43,6 +44,7 @@ async function main(): Promise<void> {
   await withoutPython();
   await restricted();
   await inChinese();
+  await schedulerView();
   await comingAndGoing();
 }
 
