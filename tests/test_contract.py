@@ -25,10 +25,9 @@ NOT_IN_THE_EXTENSION = {
     "SearchHit",
     "SearchParams",
     "SearchResult",
-    "TimelineParams",
 }
 # Types that only one side needs: results are dictionaries in Python, states strings.
-ONLY_IN_THE_EXTENSION = {"AnalysisResult", "Paused", "Request", "TestsResult"}
+ONLY_IN_THE_EXTENSION = {"AnalysisResult", "Paused", "Request", "TestsResult", "TraceEvent"}
 
 CONSTANTS = {name: value for name, value in vars(protocol).items() if name.isupper() and isinstance(value, str)}
 PAYLOADS = {name: value for name, value in vars(protocol).items() if typing.is_typeddict(value)}

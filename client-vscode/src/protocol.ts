@@ -237,6 +237,35 @@ export interface PauseParams {
   readonly priorities?: readonly PriorityName[];
 }
 
+export interface TimelineParams {
+  readonly sinceMs?: number;
+}
+
+/** One event of the Chrome trace-event format; `ts` and `dur` are microseconds. */
+export interface TraceEvent {
+  readonly ph: string;
+  readonly name: string;
+  readonly tid: number;
+  readonly cat?: string;
+  readonly ts?: number;
+  readonly dur?: number;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+export interface Answered {
+  readonly at: number;
+  readonly tookMs: number;
+}
+
+export interface Timeline {
+  readonly traceEvents: readonly TraceEvent[];
+  readonly originAt: number;
+  readonly queueState: QueueState;
+  readonly workers: readonly Worker[];
+  readonly completions: readonly Answered[];
+  readonly completionSlaMs: number | null;
+}
+
 /** What `headway/pause` and `headway/resume` answer. */
 export interface Paused {
   readonly pausedPriorities: readonly PriorityName[];
@@ -275,3 +304,4 @@ export const retryJob: Request<JobParams, JobParams> = { method: RETRY_JOB };
 export const setPriority: Request<SetPriorityParams, { readonly changed: boolean }> = { method: SET_PRIORITY };
 export const pause: Request<PauseParams, Paused> = { method: PAUSE };
 export const resume: Request<PauseParams, Paused> = { method: RESUME };
+export const timeline: Request<TimelineParams, Timeline> = { method: TIMELINE };

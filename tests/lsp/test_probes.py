@@ -1,5 +1,6 @@
 """Probes over the wire at the edges of what may be asked: too much, too many, too long, and what comes of a pause."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,31 @@ def test_a_timeline_of_more_than_is_kept_is_all_that_is_kept(tmp_path: Path) -> 
             await wire.ask("headway/submit", submission("seen", probe("a")))
             events = (await wire.ask("headway/timeline", {"sinceMs": 1e12}))["traceEvents"]
             assert any(event["ph"] == "X" for event in events)
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
+def test_a_timeline_says_when_it_was_and_how_long_completions_took(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        (tmp_path / "a.py").write_text("import os\nos.\n")
+        async with server(tmp_path) as wire:
+            before_ms = time.time() * 1000
+            await wire.initialize()
+            uri = (tmp_path / "a.py").as_uri()
+            document = {"uri": uri, "languageId": "python", "version": 1, "text": "import os\nos.\n"}
+            wire.notify("textDocument/didOpen", {"textDocument": document})
+            place = {"textDocument": {"uri": uri}, "position": {"line": 1, "character": 3}}
+            await wire.ask("textDocument/completion", place)
+            await wire.ask("headway/submit", submission("seen", probe("a")))
+            found = await wire.ask("headway/timeline", {})
+            [answered] = found["completions"]
+            assert before_ms - 1000 <= answered["at"] <= time.time() * 1000 + 1000
+            assert answered["tookMs"] > 0
+            [step] = [event for event in found["traceEvents"] if event["name"].startswith("a")]
+            assert before_ms - 1000 <= found["originAt"] + step["ts"] / 1000 <= time.time() * 1000 + 1000
+            assert found["queueState"]["state"] in {"idle", "busy", "starting"}
+            assert found["completionSlaMs"] == 100
             assert await wire.exit() == 0
 
     run(scenario())

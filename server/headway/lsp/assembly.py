@@ -63,7 +63,7 @@ class Assembly:
         history = History(self._session.cache_dir / "history.sqlite3", on_problem=self._history_problem)
         self._scheduler = Scheduler(scheduler_config(self._session.settings.scheduler), history=history)
         self._session.schedule_with(self._scheduler)
-        latencies = Latencies()
+        latencies = Latencies(asyncio.get_running_loop().time)
         connection.on_answer = latencies.answered
         self._queue_state = QueueStateReporter(
             connection,
@@ -85,7 +85,7 @@ class Assembly:
         rooms = build_rooms(self._session, groundwork.engine, capabilities.encoding.value)
         if not log_level_is_set:
             self._session.rooms.append(_LogLevel(self._session))
-        headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress, tongue)
+        headway_requests = HeadwayRequests(self._session, self._queue_state, self._progress, tongue, latencies)
         headway_requests.register(connection)
         Commands(self._session, headway_requests).register(connection)
         search_requests = SearchRequests(self._session, rooms.searching, capabilities)

@@ -15,6 +15,7 @@ from headway.lsp import payloads
 from headway.lsp import protocol as wire
 from headway.lsp.connection import Connection
 from headway.lsp.errors import INVALID_PARAMS, RpcError
+from headway.lsp.latency import Latencies
 from headway.lsp.messages import Encoded, encoded
 from headway.lsp.progress import ProgressReporter, Token
 from headway.lsp.queue_state import QueueStateReporter
@@ -38,13 +39,19 @@ class HeadwayRequests:
     """Handlers of one session's `headway/*` requests."""
 
     def __init__(
-        self, session: Session, queue_state: QueueStateReporter, progress: ProgressReporter, tongue: Tongue
+        self,
+        session: Session,
+        queue_state: QueueStateReporter,
+        progress: ProgressReporter,
+        tongue: Tongue,
+        latencies: Latencies,
     ) -> None:
         self._session = session
         self._tongue = tongue
         self._scheduler = session.scheduler
         self._queue_state = queue_state
         self._progress = progress
+        self._latencies = latencies
         self._connection: Connection | None = None  # where parts of answers go
 
     def register(self, connection: Connection) -> None:
@@ -142,8 +149,20 @@ class HeadwayRequests:
 
     async def timeline(self, params: object) -> Encoded:
         asked_ms = Arguments({} if params is None else params).number("sinceMs", 60_000)
-        since_ms = min(asked_ms, _LONGEST_TIMELINE_MS)  # more than what is kept is all that is kept
-        return encoded({"traceEvents": await self._scheduler.trace.exported(since_ms / 1000)})
+        since_s = min(asked_ms, _LONGEST_TIMELINE_MS) / 1000  # more than what is kept is all that is kept
+        scheduler, wall_ms = self._scheduler, self._scheduler.wall_ms
+        sla_s = scheduler.metrics.sla_s[Priority.CRITICAL]
+        found: wire.Timeline = {
+            "traceEvents": await scheduler.trace.exported(since_s),
+            "originAt": wall_ms(scheduler.trace.origin_s),
+            "queueState": self._queue_state.current(),
+            "workers": [payloads.worker(view) for view in scheduler.snapshot().workers],
+            "completions": [
+                {"at": wall_ms(at_s), "tookMs": took_s * 1000} for at_s, took_s in self._latencies.completions(since_s)
+            ],
+            "completionSlaMs": None if sla_s is None else sla_s * 1000,
+        }
+        return encoded(found)
 
     def metrics(self, params: object) -> Mapping[str, str]:
         return {"text": self._scheduler.metrics.prometheus()}

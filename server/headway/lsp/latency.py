@@ -1,6 +1,9 @@
-"""How long clients wait for answers, for `queueState.latency`."""
+"""How long clients wait for answers, for `queueState.latency` and the timeline."""
 
 from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
 
 from headway.lsp.protocol import Latency
 from headway.scheduler.sketch import Sketch
@@ -14,18 +17,31 @@ WATCHED = {
     "headway/search": "search",
 }
 
+# So many completions are kept one by one: an hour of steady typing.
+_MOST_COMPLETIONS = 5_000
+
 
 class Latencies:
     """Times from a request's arrival to its answer, by kind, in bounded memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` says when an answer went out; the scheduler's, so that both stand on one timeline."""
+        self._clock = clock
         self._sketches: dict[str, Sketch] = {}
+        self._completions: deque[tuple[float, float]] = deque(maxlen=_MOST_COMPLETIONS)
 
     def answered(self, method: str, took_s: float) -> None:
         """Count an answer that was no error."""
         name = WATCHED.get(method)
         if name is not None:
             self._sketches.setdefault(name, Sketch()).add(took_s)
+            if name == "completion":
+                self._completions.append((self._clock(), took_s))
+
+    def completions(self, since_s: float) -> list[tuple[float, float]]:
+        """Return (when it was answered, how long that took) of the completions of the last `since_s` seconds."""
+        oldest_s = self._clock() - since_s
+        return [answered for answered in self._completions if answered[0] >= oldest_s]
 
     def current(self) -> dict[str, Latency]:
         """Return what was measured so far."""

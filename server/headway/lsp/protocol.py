@@ -344,3 +344,21 @@ class TimelineParams(TypedDict, total=False):
     """Params of `headway/timeline`."""
 
     sinceMs: float
+
+
+class Answered(TypedDict):
+    """An answer that a person waited for."""
+
+    at: float
+    tookMs: float
+
+
+class Timeline(TypedDict):
+    """The answer to `headway/timeline`: trace events, and what else a timeline shows."""
+
+    traceEvents: list[dict[str, Any]]
+    originAt: float
+    queueState: QueueState
+    workers: list[Worker]
+    completions: list[Answered]
+    completionSlaMs: float | None

@@ -48,6 +48,11 @@ class Trace:
         self.errands = self._steps.extend  # takes errands that ended well
         self.incident = self._incidents.append  # takes a stall of the loop or a change of a worker
 
+    @property
+    def origin_s(self) -> float:
+        """The instant that `ts` counts from."""
+        return self._origin_s
+
     def depths(self, at_s: float, queued: Sequence[int], running: Sequence[int]) -> None:
         """Take a sample of how many tasks wait and run, by priority."""
         sample = (at_s, tuple(queued), tuple(running))
