@@ -8,7 +8,7 @@ import pytest
 
 from headway.engines.environment import own_program
 from headway.engines.mirror import LONGEST_TEXT
-from headway.engines.ruff import RuffEngine, RuffFailedError, RuffReport, count_findings, list_files
+from headway.engines.ruff import RuffEngine, RuffFailedError, RuffReport, check_files, list_files
 from headway.scheduler.executors.children import clean_environment
 
 from .conftest import Desk, Running
@@ -57,7 +57,7 @@ async def test_files_are_listed_and_their_findings_counted(tmp_path: Path) -> No
     files = await list_files(program, tmp_path, clean_environment())
     assert {Path(file).name for file in files if file.endswith(".py")} == {"a.py", "b.py"}
     python = [file for file in files if file.endswith(".py")]
-    assert await count_findings(program, tmp_path, python, clean_environment()) == 2
+    assert len(await check_files(program, tmp_path, python, clean_environment())) == 2
     assert not (tmp_path / ".ruff_cache").exists()
 
 
@@ -67,4 +67,4 @@ async def test_a_wrong_configuration_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     (tmp_path / "ruff.toml").write_text("[lint]\nselect = ['NOSUCH999']\n")
     with pytest.raises(RuffFailedError, match="NOSUCH999"):
-        await count_findings(program, tmp_path, [str(tmp_path / "a.py")], clean_environment())
+        await check_files(program, tmp_path, [str(tmp_path / "a.py")], clean_environment())

@@ -15,7 +15,7 @@ from headway.scheduler.executors.inline import inline_executors
 from headway.session.ports import Folder, MessageLevel, Room
 from headway.session.session import Session, SessionOptions
 from headway.workspace.documents import Document
-from headway.workspace.text import Position
+from headway.workspace.text import Position, Text
 
 
 class RememberingClient:
@@ -26,7 +26,7 @@ class RememberingClient:
         self.watches_files = True
         self.published: list[tuple[str, int | None, list[Finding]]] = []
 
-    def publish(self, uri: str, version: int | None, findings: Sequence[Finding]) -> None:
+    def publish(self, uri: str, version: int | None, findings: Sequence[Finding], text: Text | None = None) -> None:
         self.published.append((uri, version, list(findings)))
 
     def refresh_diagnostics(self) -> None:

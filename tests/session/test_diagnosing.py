@@ -14,7 +14,7 @@ from headway.scheduler.model import JobState
 from headway.session.diagnosing import Diagnosing
 from headway.session.ports import FileChange, InvalidArgumentError, Submitted
 from headway.workspace.documents import Document
-from headway.workspace.text import Edit, Position, Range
+from headway.workspace.text import Edit, Position, Range, Text
 
 from .conftest import Office, OpenOffice
 
@@ -29,8 +29,8 @@ class Board:
         self._news = asyncio.Event()
         publish = office.client.publish
 
-        def publishing(uri: str, version: int | None, findings: list[Finding]) -> None:
-            publish(uri, version, findings)
+        def publishing(uri: str, version: int | None, findings: list[Finding], text: Text | None = None) -> None:
+            publish(uri, version, findings, text)
             self._news.set()
 
         office.client.publish = publishing  # type: ignore[assignment,method-assign]

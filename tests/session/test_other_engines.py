@@ -22,6 +22,7 @@ from headway.session.navigating import Navigating
 from headway.session.other_engines import OtherEngines
 from headway.session.python_engine import PythonEngine
 from headway.workspace.symbols import IndexView
+from headway.workspace.text import Text
 
 from .conftest import Office, OpenOffice
 
@@ -57,8 +58,8 @@ class Desk:
         self._news = asyncio.Event()
         publish = office.client.publish
 
-        def publishing(uri: str, version: int | None, findings: list[Finding]) -> None:
-            publish(uri, version, findings)
+        def publishing(uri: str, version: int | None, findings: list[Finding], text: Text | None = None) -> None:
+            publish(uri, version, findings, text)
             self._news.set()
 
         office.client.publish = publishing  # type: ignore[assignment,method-assign]

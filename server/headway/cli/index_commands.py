@@ -36,7 +36,7 @@ class _NoClient:
     pulls_diagnostics = True
     watches_files = False
 
-    def publish(self, uri: str, version: int | None, findings: Sequence[object]) -> None:
+    def publish(self, uri: str, version: int | None, findings: Sequence[object], text: object = None) -> None:
         """Show nothing: there is no document."""
 
     def refresh_diagnostics(self) -> None:

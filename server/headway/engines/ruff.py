@@ -71,12 +71,26 @@ class RuffReport(msgspec.Struct, frozen=True):
     items: list[RuffDiagnostic] = []
 
 
-class _Listed(msgspec.Struct):
-    """One finding of `ruff check --output-format json`; only their number matters."""
+class ListedPlace(msgspec.Struct, frozen=True):
+    """A place as `ruff check` lists it: lines and columns from 1, columns in code points."""
+
+    row: int
+    column: int
+
+
+class ListedFinding(msgspec.Struct, frozen=True):
+    """One finding of `ruff check --output-format json`."""
+
+    filename: str
+    message: str
+    location: ListedPlace
+    end_location: ListedPlace
+    code: str | None = None
+    url: str | None = None
 
 
 _REPORTS = msgspec.json.Decoder(RuffReport | None)
-_LISTS = msgspec.json.Decoder(list[_Listed])
+_LISTS = msgspec.json.Decoder(list[ListedFinding])
 
 
 class RuffEngine(LanguageServer):
@@ -146,8 +160,10 @@ async def list_files(program: str, root: Path, env: Mapping[str, str]) -> list[s
     return [line for line in done.stdout.decode("utf-8", "surrogateescape").splitlines() if line]
 
 
-async def count_findings(program: str, root: Path, files: Sequence[str], env: Mapping[str, str]) -> int:
-    """Return how many findings ruff has in files of a folder; at most some hundred files at once.
+async def check_files(
+    program: str, root: Path, files: Sequence[str], env: Mapping[str, str]
+) -> Sequence[ListedFinding]:
+    """Return ruff's findings in files of a folder; at most some hundred files at once.
 
     Raises:
         RuffFailedError: its configuration is wrong, or it took too long.
@@ -163,7 +179,7 @@ async def count_findings(program: str, root: Path, files: Sequence[str], env: Ma
     if done.returncode not in (0, _FOUND_SOMETHING) or done.truncated:
         raise RuffFailedError(_words(done.stderr, timed_out=done.timed_out))
     try:
-        return len(_LISTS.decode(done.stdout))
+        return _LISTS.decode(done.stdout)
     except msgspec.DecodeError as error:
         raise RuffFailedError(f"its report cannot be read ({error})") from error
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from headway.engines.mirror import Encoding, own_position
-from headway.engines.ruff import RuffDiagnostic, RuffReport
+from headway.engines.ruff import ListedFinding, RuffDiagnostic, RuffReport
 from headway.wording import say
 from headway.workspace.documents import Document
-from headway.workspace.text import Range
+from headway.workspace.text import Position, Range
 
 # As many as an editor shows of one file; more would only take time and memory, on both sides of the wire.
 MOST_FINDINGS: Final = 1000
+# What ruff's server calls an error; a list does not tell.
+_ERRORS: Final = frozenset({None, "invalid-syntax", "E902", "E999", "F821"})
 # How ruff ends what it says with advice that an editor shows in another way.
 _ADVICE = "\n\nhelp:"
 
@@ -77,6 +80,23 @@ def findings(
             )
         )
     return found
+
+
+def listed_findings(items: Sequence[ListedFinding]) -> list[Finding]:
+    """Return what `ruff check` lists of one file, at most `MOST_FINDINGS`, first lines first."""
+    return [
+        Finding(
+            range=Range(
+                Position(item.location.row - 1, item.location.column - 1),
+                Position(item.end_location.row - 1, item.end_location.column - 1),
+            ),
+            message=item.message,
+            severity=Severity.ERROR if item.code in _ERRORS else Severity.WARNING,
+            code=item.code,
+            href=item.url or None,
+        )
+        for item in items[:MOST_FINDINGS]
+    ]
 
 
 def _finding(document: Document, item: RuffDiagnostic, encoding: Encoding, source: str) -> Finding:

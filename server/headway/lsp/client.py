@@ -17,6 +17,7 @@ from headway.workspace.documents import Document, Documents
 
 if TYPE_CHECKING:
     from headway.features.analysis import Finding
+    from headway.workspace.text import Text
 
 # What the client is asked to watch: sources, and what decides how they are read.
 _WATCHED = "**/*"
@@ -46,11 +47,11 @@ class Client:
     def watches_files(self) -> bool:
         return self._capabilities.registers_watched_files
 
-    def publish(self, uri: str, version: int | None, findings: Sequence[Finding]) -> None:
+    def publish(self, uri: str, version: int | None, findings: Sequence[Finding], text: Text | None = None) -> None:
         document = self.documents.get(uri) if self.documents is not None else None
         if document is not None and version is not None and version != document.version:
             return  # Newer text has come; its own findings are on their way.
-        params: Json = {"uri": uri, "diagnostics": self.diagnostics(document, findings)}
+        params: Json = {"uri": uri, "diagnostics": self.diagnostics(document or text, findings)}
         if version is not None:
             params["version"] = version
         if self._connection.congested:
@@ -59,7 +60,7 @@ class Client:
         else:
             self._connection.notify("textDocument/publishDiagnostics", params)
 
-    def diagnostics(self, document: Document | None, findings: Sequence[Finding]) -> list[Json]:
+    def diagnostics(self, document: Document | Text | None, findings: Sequence[Finding]) -> list[Json]:
         """Return findings as LSP diagnostics; columns are converted by the text of the document."""
         lines = document.line if document is not None else lambda number: ""
         made = []

@@ -31,7 +31,8 @@ from headway.scheduler.model import Job, JobOutcome, Priority, Requirement, Task
 from headway.session.arguments import Arguments
 from headway.session.jobs import value_of
 from headway.session.lone_files import working_directory
-from headway.session.ports import FileChange, Room, SessionContext, Submission
+from headway.session.ports import FileChange, Folder, Room, SessionContext, Submission
+from headway.session.workspace_findings import WorkspaceFindings
 from headway.settings import Settings
 from headway.wording import say
 from headway.workspace.documents import Document
@@ -82,6 +83,7 @@ class Diagnosing(Room):
         self._texts: dict[str, str] = {}  # by document: as it was at the last change
         self._stroke_s: dict[str, float] = {}  # by document: when it was last changed at a stroke and looked at at once
         self._published: dict[str, str] = {}  # by document: the URI under which findings were shown
+        self._elsewhere = WorkspaceFindings(context)
         self._unseen: set[str] = set()  # documents whose present text could not be looked at so far
 
     # ---- life -------------------------------------------------------------------------------------------------------
@@ -101,14 +103,18 @@ class Diagnosing(Room):
         self._keeper.adapt()
         if self._context.settings.diagnostics.enabled != previous.diagnostics.enabled:
             self._look_again()
+        if not self._context.settings.diagnostics.enabled:
+            self._elsewhere.clear()
 
     def trust_granted(self) -> None:
         self._keeper.adapt()
 
     def folders_changed(self) -> None:
         self._keeper.adapt()
+        self._elsewhere.folders_changed()
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
+        self._elsewhere.changed(changes)
         told = [change for change in changes if change.uri.rpartition("/")[2] in _CONFIGURATIONS]
         if told:
             # A creation that was none is taken for a change.
@@ -138,6 +144,7 @@ class Diagnosing(Room):
 
     def document_opened(self, document: Document) -> None:
         self._keeper.begin(self._ruff_after_s)
+        self._elsewhere.opened(document.uri)
         self._texts[identity(document.uri)] = _comparable(document)
         self._changed(document, at_once=True)
 
@@ -332,12 +339,19 @@ class Diagnosing(Room):
                 batch = files[start : start + _FILES_A_TASK]
                 yield Task(
                     name=f"analyze {folder.name} {next(number)}",
-                    call=_counted,
-                    args=(program, folder.path, batch, env, checked),
+                    call=self._counted,
+                    args=(program, folder, batch, env, checked),
                     kind=TaskKind.COROUTINE,
                     requirement=_ANALYSIS_COST,
                     weight=len(batch),
                 )
+
+    async def _counted(
+        self, program: str, folder: Folder, batch: Sequence[str], env: Mapping[str, str], checked: list[int]
+    ) -> int:
+        found = await self._elsewhere.analyze(program, folder, batch, env)
+        checked.append(len(batch))
+        return found
 
 
 def _comparable(document: Document) -> str:
@@ -349,12 +363,6 @@ def _at_a_stroke(before: str, after: str) -> bool:
     """Whether a change is more than a letter that was typed or taken back."""
     start, tail = common_ends(before, after)
     return max(len(before), len(after)) - start - tail > 1
-
-
-async def _counted(program: str, root: Path, batch: Sequence[str], env: Mapping[str, str], checked: list[int]) -> int:
-    found = await ruff.count_findings(program, root, batch, env)
-    checked.append(len(batch))
-    return found
 
 
 def _analysis_result(outcome: JobOutcome, checked: Sequence[int]) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headway.scheduler import Job, JobHandle, JobOutcome, Priority, Scheduler
     from headway.settings import Settings
     from headway.workspace.documents import Document, Documents
+    from headway.workspace.text import Text
 
 
 class MessageLevel(enum.IntEnum):
@@ -61,8 +62,12 @@ class ClientPort(Protocol):
     def watches_files(self) -> bool:
         """Whether the client reports changes on disk (`Room.files_changed`)."""
 
-    def publish(self, uri: str, version: int | None, findings: Sequence[Finding]) -> None:
-        """Show these findings for this version of a document (an empty list clears them)."""
+    def publish(self, uri: str, version: int | None, findings: Sequence[Finding], text: Text | None = None) -> None:
+        """Show these findings for this version of a document (an empty list clears them).
+
+        Args:
+            text: What they are about, where the document is not open.
+        """
 
     def refresh_diagnostics(self) -> None:
         """Ask a client that pulls diagnostics to pull them again."""

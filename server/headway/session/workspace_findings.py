@@ -1,0 +1,127 @@
+"""Findings of files that are not open: shown while a workspace is analysed, and gone as soon as they may be wrong.
+
+What is open has findings of its own, of its present text. A file that was changed, deleted or moved since, one that a
+changed configuration may leave out, and one of a folder that was removed loses what was shown of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from headway.engines import ruff
+from headway.features.analysis import Finding, listed_findings
+from headway.session.ports import FileChange, Folder, SessionContext
+from headway.workspace.files import decode
+from headway.workspace.text import Text
+from headway.workspace.uris import identity, path_to_uri, quoted_path
+
+# More would be read by nobody, and would take the editor's time; an analysis goes on to count.
+MOST_SHOWN: Final = 20_000
+# Files that decide which others are looked at, and for what.
+DECIDING: Final = frozenset({"pyproject.toml", "ruff.toml", ".ruff.toml", ".gitignore", ".ignore"})
+
+
+class WorkspaceFindings:
+    """What is shown of files that are not open.
+
+    Args:
+        most_shown: How many findings are shown at most.
+    """
+
+    def __init__(self, context: SessionContext, *, most_shown: int = MOST_SHOWN) -> None:
+        self._context = context
+        self._most_shown = most_shown
+        self._shown: dict[str, tuple[str, int]] = {}  # by file: its URI, and how many findings are shown
+        self._total = 0
+        self._touched: list[set[str]] = []  # for each batch that is being looked at: files that changed meanwhile
+
+    async def analyze(self, program: str, folder: Folder, files: Sequence[str], env: Mapping[str, str]) -> int:
+        """Look for findings in files of a folder, at most some hundred, show them, and return how many there are.
+
+        Raises:
+            RuffFailedError, ProgramMissingError: See `ruff.check_files`.
+        """
+        touched: set[str] = set()
+        self._touched.append(touched)
+        try:
+            found = await ruff.check_files(program, folder.path or Path(), files, env)
+            by_file: dict[str, list[ruff.ListedFinding]] = {file: [] for file in files}
+            for one in found:
+                by_file.setdefault(one.filename, []).append(one)
+            told = [file for file, items in by_file.items() if items]
+            texts = await asyncio.get_running_loop().run_in_executor(None, _texts, told)
+            for file, items in by_file.items():
+                uri = _uri(file, folder)
+                if identity(uri) not in touched:
+                    self._show(uri, listed_findings(items), texts.get(file))
+        finally:
+            self._touched.remove(touched)
+        return len(found)
+
+    def opened(self, uri: str) -> None:
+        """A document is open: what is found in it is shown elsewhere from now on."""
+        self._touch((identity(uri),))
+
+    def changed(self, changes: Iterable[FileChange]) -> None:
+        """Files changed on disk; a folder that was deleted takes with it what lay in it."""
+        keys: list[str] = []
+        for change in changes:
+            if change.uri.rpartition("/")[2] in DECIDING:
+                self.clear()
+            keys.append(identity(change.uri))
+            if change.deleted:
+                below = f"{identity(change.uri).rstrip('/')}/"
+                keys += [key for key in self._shown if key.startswith(below)]
+        self._touch(keys)
+
+    def folders_changed(self) -> None:
+        """Only what lies in the folders of the workspace is shown."""
+        roots = tuple(f"{identity(folder.uri).rstrip('/')}/" for folder in self._context.folders)
+        self._touch([key for key in self._shown if not key.startswith(roots)])
+
+    def clear(self) -> None:
+        """Show nothing of files that are not open, until they are looked at again."""
+        self._touch(list(self._shown))
+
+    def _touch(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            for touched in self._touched:
+                touched.add(key)
+            uri, count = self._shown.pop(key, (None, 0))
+            self._total -= count
+            if uri is not None:
+                self._context.client.publish(uri, None, ())
+
+    def _show(self, uri: str, found: Sequence[Finding], text: Text | None) -> None:
+        key = identity(uri)
+        if self._context.documents.get(uri) is not None or not self._context.settings.diagnostics.enabled:
+            return
+        if not found or text is None or self._total + len(found) > self._most_shown:
+            self._touch((key,))
+            return
+        self._total += len(found) - self._shown.get(key, ("", 0))[1]
+        self._shown[key] = (uri, len(found))
+        self._context.client.publish(uri, None, found, text)
+
+
+def _uri(file: str, folder: Folder) -> str:
+    """Return the URI of a file as the client would spell it, which has spelled the folder."""
+    root = f"{os.fspath(folder.path)}{os.sep}" if folder.path is not None else ""
+    if root and file.startswith(root):
+        return f"{folder.uri.rstrip('/')}/{quoted_path(file[len(root) :].replace(os.sep, '/'))}"
+    return path_to_uri(file)
+
+
+def _texts(files: Sequence[str]) -> dict[str, Text]:
+    """Read files, in a thread: where columns are counted in another way than ours, their text is needed."""
+    found: dict[str, Text] = {}
+    for file in files:
+        try:
+            found[file] = Text(decode(Path(file).read_bytes())[0])
+        except OSError:
+            continue  # It has gone meanwhile: then nothing of it is shown.
+    return found
