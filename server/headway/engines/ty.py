@@ -182,6 +182,7 @@ def launch(
     encoding: Encoding = "utf-16",
     markup: Markup = ALL_MARKDOWN,
     parallelism: int | None = None,
+    diagnoses: bool = False,
     priority_class: PriorityClass = PriorityClass.INTERACTIVE,
 ) -> ServerLaunch:
     """Describe how ty is started.
@@ -190,6 +191,7 @@ def launch(
         python: The prefix of the environment whose packages it reads.
         modules_in: Folders whose modules can be imported, instead of the roots.
         markup: What it may answer in; its answers are passed on as they are.
+        diagnoses: It is asked for type errors, too, of the documents that it is given.
         parallelism: The most threads that it computes with; None means as many as there are cores.
     """
     # Much Python has no annotations: what such a function returns is inferred from its body.
@@ -201,7 +203,7 @@ def launch(
         configuration["environment"] = environment
     options: dict[str, Any] = {
         "completions": {"autoImport": False},
-        "diagnosticMode": "off",
+        "diagnosticMode": "openFilesOnly" if diagnoses else "off",
         "untrustedWorkspace": True,
         "configuration": configuration,
     }
@@ -215,7 +217,7 @@ def launch(
         env=variables,
         encoding=encoding,
         options=options,
-        capabilities={"textDocument": text_document(markup)},
+        capabilities={"textDocument": {**text_document(markup), **({"diagnostic": {}} if diagnoses else {})}},
         priority_class=priority_class,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,8 +18,8 @@ from headway.workspace.text import Position, Range
 MOST_FINDINGS: Final = 1000
 # What ruff's server calls an error; a list does not tell.
 _ERRORS: Final = frozenset({None, "invalid-syntax", "E902", "E999", "F821"})
-# How ruff ends what it says with advice that an editor shows in another way.
-_ADVICE = "\n\nhelp:"
+# How ruff and ty end what they say with advice that an editor shows in another way, or nobody wants to read there.
+_ADVICE = re.compile(r"\n\n(?:help|info):")
 
 
 class Severity(enum.IntEnum):
@@ -105,7 +106,7 @@ def _finding(document: Document, item: RuffDiagnostic, encoding: Encoding, sourc
     )
     return Finding(
         range=Range(start, end),
-        message=item.message.partition(_ADVICE)[0],
+        message=_ADVICE.split(item.message, maxsplit=1)[0],
         severity=Severity(item.severity) if 1 <= item.severity <= 4 else Severity.WARNING,
         code=None if item.code is None else str(item.code),
         source=source,

@@ -14,6 +14,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headway.engines.errors import EngineError
 from headway.engines.ty import TyEngine, documentation
@@ -23,15 +24,24 @@ from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPoli
 from headway.session.jobs import value_of
 from headway.session.looking_ahead import Lookahead
 from headway.session.other_engines import OtherEngines
-from headway.session.other_languages import OtherLanguages, OtherWord, word_length, written_before
 from headway.session.ports import Room, SessionContext
-from headway.session.typed_word import ASKED_WHOLE, Surroundings, TypedWord, import_source
+from headway.session.typed_word import (
+    ASKED_WHOLE,
+    Surroundings,
+    TypedWord,
+    import_source,
+    word_length,
+    written_before,
+)
 from headway.workspace.documents import Document
 from headway.workspace.python_modules import modules
 from headway.workspace.python_text import PlaceKind
 from headway.workspace.symbols import IndexView
 from headway.workspace.text import Position, Range
 from headway.workspace.uris import identity, uri_to_path
+
+if TYPE_CHECKING:
+    from headway.session.other_languages import OtherLanguages, OtherWord
 
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _NOTHING_FITS = frozenset({PlaceKind.COMMENT, PlaceKind.NEW_NAME, PlaceKind.LITERAL})
@@ -73,7 +83,8 @@ class Completing(Room):
         self._ty = ty
         self._view = view
         self._ahead = Lookahead(context, ty, self._ask)
-        self._others = OtherLanguages(context, others, view)
+        self._engines = others
+        self._others: OtherLanguages | None = None
         self._current: dict[str, TypedWord] = {}  # by document: the word that was asked about last
         self._asked_s: dict[str, float] = {}  # by document: when the last question came
         self._shown: OrderedDict[int, _Shown] = OrderedDict()
@@ -92,7 +103,8 @@ class Completing(Room):
         self._drop(identity(uri))
         self._asked_s.pop(identity(uri), None)
         self._ahead.closed(identity(uri))
-        self._others.closed(identity(uri))
+        if self._others is not None:
+            self._others.closed(identity(uri))
 
     async def complete(self, uri: str, position: Position, *, asked_s: float | None = None) -> CompletionList:
         """Return what may be written at a position of an open document; an empty list where it is not open.
@@ -178,6 +190,11 @@ class Completing(Room):
             word.modules = loop.run_in_executor(None, modules, roots, own_path, word.place.module)
 
     async def _other(self, document: Document, position: Position, asked_s: float) -> CompletionList:
+        if self._others is None:
+            # Not before there is such a document: a start is felt as the wait for the first list.
+            from headway.session.other_languages import OtherLanguages
+
+            self._others = OtherLanguages(self._context, self._engines, self._view)
         found = await self._others.complete(document, position, asked_s)
         items, incomplete = found.ranked.items, found.ranked.incomplete
         return self._list(document, found.start, position, items, incomplete=incomplete, end=found.end, word=found.word)
@@ -312,7 +329,7 @@ class Completing(Room):
         shown = self._shown.get(list_id)
         if shown is None or not 0 <= index < len(shown.items):
             return None
-        if isinstance(shown.word, OtherWord):
+        if not isinstance(shown.word, TypedWord):
             return await shown.word.resolve(shown.items[index].label)
         if shown.items[index].import_from is None and self._still_asked(shown.uri, shown.word):
             await value_of(

@@ -9,13 +9,11 @@ A newer run of a document takes the place of an older one, and only what was fou
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import math
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from headway.engines import ruff
@@ -27,12 +25,14 @@ from headway.engines.mirror import LONGEST_TEXT, Encoding, common_ends
 from headway.engines.server import EngineState, ServerLaunch
 from headway.features.analysis import Finding, findings
 from headway.scheduler.executors.children import clean_environment
-from headway.scheduler.model import Job, JobOutcome, Priority, Requirement, Task, TaskKind, TaskState, TimeoutPolicy
+from headway.scheduler.model import Job, Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.arguments import Arguments
 from headway.session.jobs import value_of
 from headway.session.lone_files import working_directory
-from headway.session.ports import FileChange, Folder, Room, SessionContext, Submission
-from headway.session.workspace_findings import WorkspaceFindings
+from headway.session.ports import FileChange, Room, SessionContext, Submission
+from headway.session.python_engine import PythonEngine
+from headway.session.type_findings import TypeFindings
+from headway.session.workspace_findings import WorkspaceFindings, analysis_result
 from headway.settings import Settings
 from headway.wording import say
 from headway.workspace.documents import Document
@@ -43,9 +43,8 @@ _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to
 _READY_LIMIT_S = 8.0
 _STOOD_STILL_S = 1.0
 _STALE_ANSWERS = 3
-_FILES_A_TASK = 200
+_TYPES_AFTER_S = 2.0  # the first keys of a start go first
 _CONFIGURATIONS = frozenset({"pyproject.toml", "ruff.toml", ".ruff.toml"})
-_ANALYSIS_COST = Requirement(cpu_cores=1, memory_mb=200)
 
 
 @dataclass(slots=True)
@@ -61,6 +60,7 @@ class Diagnosing(Room):
 
     Args:
         encoding: How the client counts columns; ruff is asked to do the same.
+        engine: The room of the ty that knows type errors; None: none are looked for.
         run_limit_s: How long ruff may take for one document, until a person is told that it does not answer.
         ruff_after_s: How long after its start, or after a document is opened, ruff is started: the first keys go first.
     """
@@ -70,6 +70,7 @@ class Diagnosing(Room):
         context: SessionContext,
         encoding: Encoding = "utf-16",
         *,
+        engine: PythonEngine | None = None,
         run_limit_s: float = 10.0,
         ruff_after_s: float = 0.0,
     ) -> None:
@@ -84,6 +85,9 @@ class Diagnosing(Room):
         self._stroke_s: dict[str, float] = {}  # by document: when it was last changed at a stroke and looked at at once
         self._published: dict[str, str] = {}  # by document: the URI under which findings were shown
         self._elsewhere = WorkspaceFindings(context)
+        self._found: dict[str, tuple[Document, list[Finding]]] = {}  # by document: what ruff found last, and in what
+        first_s = _TYPES_AFTER_S if ruff_after_s else 0.0
+        self._types = TypeFindings(context, engine, self._types_found, first_after_s=first_s) if engine else None
         self._unseen: set[str] = set()  # documents whose present text could not be looked at so far
 
     # ---- life -------------------------------------------------------------------------------------------------------
@@ -101,7 +105,10 @@ class Diagnosing(Room):
 
     def settings_changed(self, previous: Settings) -> None:
         self._keeper.adapt()
-        if self._context.settings.diagnostics.enabled != previous.diagnostics.enabled:
+        was, now = previous.diagnostics, self._context.settings.diagnostics
+        if (was.enabled, was.types) != (now.enabled, now.types) or (
+            self._context.settings.python != previous.python and self._types is not None and self._types.changed()
+        ):
             self._look_again()
         if not self._context.settings.diagnostics.enabled:
             self._elsewhere.clear()
@@ -112,9 +119,13 @@ class Diagnosing(Room):
     def folders_changed(self) -> None:
         self._keeper.adapt()
         self._elsewhere.folders_changed()
+        if self._types is not None:
+            self._types.changed()
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         self._elsewhere.changed(changes)
+        if self._types is not None and self._types.changed(changes):
+            self._look_again()
         told = [change for change in changes if change.uri.rpartition("/")[2] in _CONFIGURATIONS]
         if told:
             # A creation that was none is taken for a change.
@@ -164,6 +175,9 @@ class Diagnosing(Room):
         self._texts.pop(key, None)
         self._stroke_s.pop(key, None)
         self._unseen.discard(key)
+        self._found.pop(key, None)
+        if self._types is not None:
+            self._types.closed(key)
         waiting = self._waiting.pop(key, None)
         if waiting is not None:
             waiting.timer.cancel()
@@ -224,8 +238,20 @@ class Diagnosing(Room):
                     self._unseen.add(key)
                 else:
                     self._unseen.discard(key)
+                    self._found[key] = (document, found)
                     self._publish(key, document, found)
+                    if self._types is not None:
+                        self._types.look(document)
         return found
+
+    def _types_found(self, document: Document) -> None:
+        """Type errors of a present text are known: they are shown beside what ruff has found in it."""
+        key = identity(document.uri)
+        known = self._found.get(key)
+        if self._context.client.pulls_diagnostics:
+            self._context.client.refresh_diagnostics()
+        elif known is not None and known[0] is document and self._context.settings.diagnostics.enabled:
+            self._publish(key, document, known[1])
 
     def _engine_changed(self) -> None:
         """The engine is there, or away. What it could not look at when it went is looked at when it is back."""
@@ -289,7 +315,10 @@ class Diagnosing(Room):
         if self._context.client.pulls_diagnostics:
             return
         self._published[key] = document.uri
-        self._context.client.publish(document.uri, document.version, found)
+        self._context.client.publish(document.uri, document.version, self._all_of(document, found))
+
+    def _all_of(self, document: Document, found: Sequence[Finding]) -> list[Finding]:
+        return [*found, *(self._types.beside(document, found) if self._types is not None else ())]
 
     def _clear(self, key: str) -> None:
         uri = self._published.pop(key, None)
@@ -309,7 +338,7 @@ class Diagnosing(Room):
         if document is None or document.language != "python" or not self._context.settings.diagnostics.enabled:
             return ()
         found: list[Finding] | None = await value_of(self._submit(identity(uri), document))
-        return found or ()
+        return () if found is None else self._all_of(document, found)
 
     # ---- the whole workspace ----------------------------------------------------------------------------------------
 
@@ -322,36 +351,10 @@ class Diagnosing(Room):
         job = Job(
             type="analysis",
             title=title or say("Analyze workspace"),
-            tasks=self._analysis(globs, checked),
+            tasks=self._elsewhere.analysis(self._program(), globs, checked),
             priority=Priority.BATCH if priority is None else priority,
         )
-        return Submission(job=job, result=lambda outcome: _analysis_result(outcome, checked))
-
-    async def _analysis(self, globs: Sequence[str], checked: list[int]) -> AsyncIterator[Task]:
-        program = self._program()
-        number = itertools.count(1)
-        for folder in self._context.folders:
-            if folder.path is None or program is None:
-                continue
-            env = clean_environment()
-            files = _chosen(await ruff.list_files(program, folder.path, env), folder.path, globs)
-            for start in range(0, len(files), _FILES_A_TASK):
-                batch = files[start : start + _FILES_A_TASK]
-                yield Task(
-                    name=f"analyze {folder.name} {next(number)}",
-                    call=self._counted,
-                    args=(program, folder, batch, env, checked),
-                    kind=TaskKind.COROUTINE,
-                    requirement=_ANALYSIS_COST,
-                    weight=len(batch),
-                )
-
-    async def _counted(
-        self, program: str, folder: Folder, batch: Sequence[str], env: Mapping[str, str], checked: list[int]
-    ) -> int:
-        found = await self._elsewhere.analyze(program, folder, batch, env)
-        checked.append(len(batch))
-        return found
+        return Submission(job=job, result=lambda outcome: analysis_result(outcome, checked))
 
 
 def _comparable(document: Document) -> str:
@@ -363,17 +366,3 @@ def _at_a_stroke(before: str, after: str) -> bool:
     """Whether a change is more than a letter that was typed or taken back."""
     start, tail = common_ends(before, after)
     return max(len(before), len(after)) - start - tail > 1
-
-
-def _analysis_result(outcome: JobOutcome, checked: Sequence[int]) -> Mapping[str, Any]:
-    found = [task.value for task in outcome.results.values() if task.state is TaskState.COMPLETED]
-    return {"files": sum(checked), "diagnostics": sum(value for value in found if isinstance(value, int))}
-
-
-def _chosen(files: Sequence[str], root: Path, globs: Sequence[str]) -> list[str]:
-    if not globs:
-        return list(files)
-    import pathspec  # when it is needed: it takes longer to import than all of this room
-
-    wanted = pathspec.PathSpec.from_lines("gitignore", globs)
-    return [file for file in files if wanted.match_file(os.path.relpath(file, root))]

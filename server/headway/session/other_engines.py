@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headway.engines.environment import spelled_out
 from headway.engines.keeping import ServerKeeper
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from headway.engines.ruff import RuffReport
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(NamedTuple):
     server: OtherServer
     keeper: ServerKeeper
 

@@ -15,7 +15,7 @@ from headway.engines.errors import EngineError
 from headway.features.completion import Candidate, CandidateKind, Ranked, ResolvedCandidate, Source, Tier, merge
 from headway.session import plain_words
 from headway.session.ports import SessionContext
-from headway.session.typed_word import Surroundings
+from headway.session.typed_word import Surroundings, word_length, written_before
 from headway.workspace.documents import Document
 from headway.workspace.index import suffixes_of
 from headway.workspace.symbols import IndexView
@@ -245,19 +245,3 @@ class OtherLanguages:
 
 def _name(item: OtherItem) -> str:
     return item.filterText or item.label.strip()
-
-
-def written_before(line: str, column: int) -> int:
-    """Return how many letters of a word stand before a column."""
-    at = column
-    while at > 0 and (line[at - 1].isalnum() or line[at - 1] == "_"):
-        at -= 1
-    return column - at
-
-
-def word_length(line: str, column: int) -> int:
-    """Return how many letters of a word stand behind a column."""
-    at = column
-    while at < len(line) and (line[at].isalnum() or line[at] == "_"):
-        at += 1
-    return at - column

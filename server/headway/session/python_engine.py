@@ -183,6 +183,7 @@ class PythonEngine(Room):
             encoding=self.encoding,
             markup=self._markup,
             parallelism=parallelism,
+            diagnoses=server is self.searcher,
             priority_class=priority_class,
         )
 

@@ -39,7 +39,7 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
         engine: The room of ty, which is there already.
         encoding: How the client counts columns; engines that can are asked to do the same.
     """
-    diagnosing = Diagnosing(session, encoding, ruff_after_s=FIRST_KEYS_S)
+    diagnosing = Diagnosing(session, encoding, engine=engine, ruff_after_s=FIRST_KEYS_S)
     testing = Testing(session)
     indexing = Indexing(session, lambda: meaning.index_changed(), first_scan_after_s=FIRST_KEYS_S)
     meaning = Meaning(session, indexing)

@@ -270,3 +270,19 @@ def _of_engine(item: TyItem) -> Candidate:
         deprecated=bool(item.tags and 1 in item.tags),
         source="ty",
     )
+
+
+def written_before(line: str, column: int) -> int:
+    """Return how many letters of a word stand before a column."""
+    at = column
+    while at > 0 and (line[at - 1].isalnum() or line[at - 1] == "_"):
+        at -= 1
+    return column - at
+
+
+def word_length(line: str, column: int) -> int:
+    """Return how many letters of a word stand behind a column."""
+    at = column
+    while at < len(line) and (line[at].isalnum() or line[at] == "_"):
+        at += 1
+    return at - column

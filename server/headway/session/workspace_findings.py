@@ -7,18 +7,23 @@ changed configuration may leave out, and one of a folder that was removed loses 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from headway.engines import ruff
 from headway.features.analysis import Finding, listed_findings
+from headway.scheduler.executors.children import clean_environment
+from headway.scheduler.model import JobOutcome, Requirement, Task, TaskKind, TaskState
 from headway.session.ports import FileChange, Folder, SessionContext
 from headway.workspace.files import decode
 from headway.workspace.text import Text
 from headway.workspace.uris import identity, path_to_uri, quoted_path
 
+_FILES_A_TASK: Final = 200
+_COST: Final = Requirement(cpu_cores=1, memory_mb=200)
 # More would be read by nobody, and would take the editor's time; an analysis goes on to count.
 MOST_SHOWN: Final = 20_000
 # Files that decide which others are looked at, and for what.
@@ -38,6 +43,37 @@ class WorkspaceFindings:
         self._shown: dict[str, tuple[str, int]] = {}  # by file: its URI, and how many findings are shown
         self._total = 0
         self._touched: list[set[str]] = []  # for each batch that is being looked at: files that changed meanwhile
+
+    async def analysis(self, program: str | None, globs: Sequence[str], checked: list[int]) -> AsyncIterator[Task]:
+        """Give the tasks that look through all files of the workspace, or those that `globs` name.
+
+        Args:
+            program: ruff.
+            checked: Gets the number of files of each batch that was looked at.
+        """
+        number = itertools.count(1)
+        for folder in self._context.folders:
+            if folder.path is None or program is None:
+                continue
+            env = clean_environment()
+            files = _chosen(await ruff.list_files(program, folder.path, env), folder.path, globs)
+            for start in range(0, len(files), _FILES_A_TASK):
+                batch = files[start : start + _FILES_A_TASK]
+                yield Task(
+                    name=f"analyze {folder.name} {next(number)}",
+                    call=self._counted,
+                    args=(program, folder, batch, env, checked),
+                    kind=TaskKind.COROUTINE,
+                    requirement=_COST,
+                    weight=len(batch),
+                )
+
+    async def _counted(
+        self, program: str, folder: Folder, batch: Sequence[str], env: Mapping[str, str], checked: list[int]
+    ) -> int:
+        found = await self.analyze(program, folder, batch, env)
+        checked.append(len(batch))
+        return found
 
     async def analyze(self, program: str, folder: Folder, files: Sequence[str], env: Mapping[str, str]) -> int:
         """Look for findings in files of a folder, at most some hundred, show them, and return how many there are.
@@ -125,3 +161,18 @@ def _texts(files: Sequence[str]) -> dict[str, Text]:
         except OSError:
             continue  # It has gone meanwhile: then nothing of it is shown.
     return found
+
+
+def analysis_result(outcome: JobOutcome, checked: Sequence[int]) -> Mapping[str, Any]:
+    """Return the result of an analysis job, as the protocol has it."""
+    found = [task.value for task in outcome.results.values() if task.state is TaskState.COMPLETED]
+    return {"files": sum(checked), "diagnostics": sum(value for value in found if isinstance(value, int))}
+
+
+def _chosen(files: Sequence[str], root: Path, globs: Sequence[str]) -> list[str]:
+    if not globs:
+        return list(files)
+    import pathspec  # when it is needed: it takes longer to import than all of this room
+
+    wanted = pathspec.PathSpec.from_lines("gitignore", globs)
+    return [file for file in files if wanted.match_file(os.path.relpath(file, root))]
