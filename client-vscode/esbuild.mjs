@@ -24,18 +24,26 @@ if (process.argv.includes("--tests")) {
     external: ["detect-libc", "typescript", "vscode"],
   });
 } else {
-  const { metafile } = await build({
-    ...common,
-    metafile: true,
+  const dev = process.argv.includes("--dev");
+  const packed = { ...common, metafile: true, minify: !dev, sourcemap: dev ? "linked" : false, legalComments: "none" };
+  const extension = await build({
+    ...packed,
     entryPoints: [join("src", "extension.ts")],
     outfile: join(out, "extension.js"),
     format: "cjs",
     external: ["vscode"],
-    minify: !process.argv.includes("--dev"),
-    sourcemap: process.argv.includes("--dev") ? "linked" : false,
-    legalComments: "none",
   });
-  writeFileSync(join(out, "THIRD-PARTY-NOTICES.txt"), notices(Object.keys(metafile.inputs)));
+  // The timeline's page runs in a browser.
+  const page = await build({
+    ...packed,
+    platform: "browser",
+    target: "es2022",
+    entryPoints: [join("webview", "timeline.ts")],
+    outfile: join(out, "timeline.js"),
+    format: "iife",
+  });
+  const inputs = [extension, page].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  writeFileSync(join(out, "THIRD-PARTY-NOTICES.txt"), notices(inputs));
 }
 
 /** The licenses of the packages whose files went into the bundle. */

@@ -9,6 +9,7 @@ import { Preparation } from "./preparation";
 import * as schedulerview from "./schedulerview";
 import * as settings from "./settings";
 import * as status from "./status";
+import * as timeline from "./timeline";
 import * as trust from "./trust";
 
 /** Servers of this window that must have ended before the editor ends: one, or none. */
@@ -25,6 +26,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     announcements.activate(context),
     commands.activate(context),
     schedulerview.activate(context),
+    timeline.activate(context),
     trust.activate(context),
     settings.activate(context),
     server,

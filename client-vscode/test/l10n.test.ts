@@ -6,7 +6,7 @@ import { readJson, ROOT, spokenMessages } from "./words";
 const placeholders = (text: string): string[] => (text.match(/\{\d+\}/g) ?? []).sort();
 const chinese = /[\u4e00-\u9fff]/;
 /** Names that are the same in every language. */
-const FORMULAS = new Set(["CPU {0}", "GPU {0}", "{0} % ({1} of {2})"]);
+const FORMULAS = new Set(["GPU", "CPU {0}", "GPU {0}", "{0} % ({1} of {2})"]);
 const NAMES = new Set(["Headway", "Python"]);
 
 test("every message of the sources is translated, and nothing else is", () => {

@@ -1,8 +1,10 @@
-// The scheduler view in a real editor: what it lists, what can be done about it with keys and mouse, what it says when empty.
+// The scheduler view and the timeline in a real editor: what they show, what can be done with keys and mouse, what an empty one says.
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Frame } from "playwright-core";
 import { eventually, type Editor } from "./editor.ts";
-import { prepared, scenario, TOP, UNHURRIED } from "./scenario.ts";
+import { prepared, scenario, TOP, UNHURRIED, type Scenario } from "./scenario.ts";
 import { largeWorkspace } from "./workspace.ts";
 
 const PANE = '[id="workbench.view.extension.headway"]';
@@ -87,6 +89,7 @@ export async function schedulerView(): Promise<void> {
       assert.match(tooltip, /Priority\s+Low/);
       await now.shot("scheduler-tooltip");
     });
+    await timeline(now, workspace);
     await now.check("a stopped server is said, and what to do", async (editor) => {
       await editor.command("Headway: Stop Server");
       const welcome = editor.page.locator(`${PANE} .welcome-view-content`).first();
@@ -95,5 +98,117 @@ export async function schedulerView(): Promise<void> {
       await editor.page.locator(`${PANE} .welcome-view-content .monaco-button`, { hasText: "Start Server" }).click();
       await eventually(async () => !(await welcome.isVisible()) || !(await welcome.innerText()).includes("is stopped"), "another state", 60_000);
     });
+  });
+}
+
+/** The page of the timeline: a frame within a frame of the editor. */
+function timelineFrame(editor: Editor): Promise<Frame> {
+  const find = async (): Promise<Frame | undefined> => {
+    for (const frame of editor.page.frames()) {
+      if ((await frame.$("canvas#rows")) !== null) {
+        return frame;
+      }
+    }
+    return undefined;
+  };
+  return eventually(find, "the timeline's page", 60_000);
+}
+
+async function timeline(now: Scenario, workspace: string): Promise<void> {
+  const found: { frame?: Frame } = {};
+  const page = (): Frame => found.frame ?? assert.fail("there is no timeline");
+  const theme = async (editor: Editor, name: string): Promise<void> => {
+    await editor.command("Preferences: Color Theme");
+    await editor.page.locator(".quick-input-widget:visible input").first().fill(name);
+    await editor.pick(name);
+    await editor.page.waitForSelector(".quick-input-widget", { state: "hidden" });
+  };
+  await now.check("the timeline shows the steps of the workers", async (editor) => {
+    await editor.command("Headway: Show Timeline");
+    found.frame = await timelineFrame(editor);
+    const said = (): Promise<string> => page().locator("#rows").getAttribute("aria-label").then((label) => label ?? "");
+    await eventually(async () => /^[1-9]\d* rows of workers with [1-9]\d* steps/.test(await said()), "rows and steps", 60_000);
+    await eventually(async () => (await page().locator(".uplot").count()) === 4, "four charts");
+    await page().locator("#all").click();
+    await now.shot("timeline-light");
+    await theme(editor, "Dark Modern");
+    await eventually(() => page().evaluate(() => document.body.classList.contains("vscode-dark")), "the dark theme");
+    await now.shot("timeline-dark");
+    await theme(editor, "Dark High Contrast");
+    await eventually(() => page().evaluate(() => document.body.classList.contains("vscode-high-contrast")), "high contrast");
+    await now.shot("timeline-high-contrast");
+    await theme(editor, "Light Modern");
+  });
+  await now.check("it stands still, moves and follows again by keys", async (editor) => {
+    const pressed = (): Promise<string | null> => page().locator("#pause").getAttribute("aria-pressed");
+    await page().locator("#area").click({ position: { x: 400, y: 8 } });
+    await editor.press("Space");
+    await eventually(async () => (await pressed()) === "true", "standing still");
+    await editor.press("ArrowLeft");
+    await editor.press("+");
+    await editor.press("End");
+    await eventually(async () => (await pressed()) === "false", "following");
+  });
+  await now.check("eight workers and ten minutes are drawn", async () => {
+    const drawn = await page().evaluate(async () => {
+      const names = Array.from({ length: 8 }, (_, worker) => `background-${String(worker + 1)}`);
+      const at = Date.now();
+      const rows = names.map((name, index) => ({ ph: "M", name: "thread_name", tid: index + 1, args: { name } }));
+      const steps = names.flatMap((_, worker) =>
+        Array.from({ length: 4000 }, (_step, index) => ({
+          ph: "X",
+          name: `index package_${String(index)}.py`,
+          tid: worker + 1,
+          cat: ["BATCH", "LOW", "NORMAL"][index % 3] ?? "BATCH",
+          ts: index * 150_000 + worker * 17_000,
+          dur: 120_000,
+          args: { taskId: `${String(worker)}-${String(index)}`, state: index % 97 === 0 ? "FAILED" : "COMPLETED" },
+        })),
+      );
+      const depths = Array.from({ length: 2000 }, (_, index) => ({
+        ph: "C",
+        name: "tasks waiting",
+        tid: 0,
+        ts: index * 300_000,
+        args: { CRITICAL: index % 2, HIGH: 0, NORMAL: index % 5, LOW: 3, BATCH: (2000 - index) % 700 },
+      }));
+      const completions = Array.from({ length: 600 }, (_, index) => ({ at: at - 600_000 + index * 1000, tookMs: 15 + ((index * 37) % 60) }));
+      const queue = { queued: 0, running: 0 };
+      const queueState = {
+        at,
+        queues: { CRITICAL: queue, HIGH: queue, NORMAL: queue, LOW: queue, BATCH: queue },
+        pressure: { cpu: 0.5, memory: 0.4, gpu: 0.2, onBattery: false },
+      };
+      const told = { traceEvents: [...steps, ...rows, ...depths], originAt: at - 600_000, queueState, workers: [], completions, completionSlaMs: 100 };
+      window.dispatchEvent(new MessageEvent("message", { data: { kind: "reset" } }));
+      window.dispatchEvent(new MessageEvent("message", { data: { kind: "data", timeline: told } }));
+      document.querySelector<HTMLElement>("#all")?.click();
+      performance.clearMeasures();
+      const frames = 60;
+      const begun = performance.now();
+      for (let frame = 0; frame < frames; frame += 1) {
+        // Each moves it, so that each frame is drawn whole.
+        window.dispatchEvent(new KeyboardEvent("keydown", { key: frame % 2 === 0 ? "ArrowLeft" : "ArrowRight" }));
+        await new Promise((next) => requestAnimationFrame(next));
+      }
+      const tookMs = performance.now() - begun;
+      const times = performance.getEntriesByType("measure").map((one) => one.duration).sort((a, b) => a - b);
+      return { frames: times.length, tookMs, median: times[times.length >> 1] ?? 0, p95: times[Math.floor(times.length * 0.95)] ?? 0 };
+    });
+    assert.ok(drawn.frames >= 30, JSON.stringify(drawn));
+    const perSecond = (60_000 / drawn.tookMs).toFixed(0);
+    console.log(`      ${perSecond} frames a second; a frame takes ${drawn.median.toFixed(1)} ms, 95 % within ${drawn.p95.toFixed(1)} ms`);
+    await now.shot("timeline-eight-workers");
+  });
+  await now.check("it is saved for Perfetto", async (editor) => {
+    await page().locator("#save").click();
+    const box = editor.page.locator(".quick-input-widget:visible input").first();
+    await eventually(async () => (await box.inputValue()).includes("headway-"), "a name to save it by");
+    await editor.press("Enter");
+    await editor.notification("Perfetto");
+    const file = readdirSync(workspace).find((name) => /^headway-.*\.json$/.test(name)) ?? assert.fail("there is no file");
+    assert.match(readFileSync(join(workspace, file), "utf8"), /"ph":"X"/);
+    await editor.command("Notifications: Clear All Notifications");
+    await editor.command("View: Close Editor");
   });
 }
