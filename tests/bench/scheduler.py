@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
+import importlib
 import importlib.util
 import statistics
 import time
@@ -25,7 +26,8 @@ from tests.scheduler.machines import StillMachine
 
 COUNT = 10_000
 ROUNDS = 7
-FEWER_ROUNDS = 3  # of the others
+FEWER_ROUNDS = 3  # of what takes seconds a round
+SLOW_PEERS = ("taskiq", "dask")
 MANY, FEW = 100_000, 100
 PROBES = 300
 NOTHING = Requirement(cpu_cores=0.0, memory_mb=0.0)
@@ -83,40 +85,44 @@ def _beside_others() -> Iterator[Figure]:
     }
     packages = {"dask": "distributed"}
     for name, way in PEERS.items():
-        if importlib.util.find_spec(packages.get(name, name)) is None:
+        package = packages.get(name, name)
+        if importlib.util.find_spec(package) is None:
             print(f"  {name} is not installed and left out")
         else:
+            importlib.import_module(package)  # now, so that no round has to wait for it
             ways[name] = way
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    # First without the peers: their hundreds of modules make each full collection slow, in whomever's round it falls.
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         for name, (run, count) in ways.items():
-            if name not in PEERS:
+            if number < FEWER_ROUNDS or name not in SLOW_PEERS:
+                _set_aside_what_there_is()
                 taken[name].append(asyncio.run(run(count)) / count)
-    for _ in range(FEWER_ROUNDS):
-        for name in PEERS:
-            if name in ways:
-                run, count = ways[name]
-                taken[name].append(asyncio.run(run(count)) / count)
-    median = {name: statistics.median(values) for name, values in taken.items()}
-    for name, value_s in median.items():
-        yield Figure(name=f"empty task: {name}", value=value_s, unit="s")
-    for name in median:
+    gc.unfreeze()
+    for name, values in taken.items():
+        yield Figure(name=f"empty task: {name}", value=statistics.median(values), unit="s")
+    for name in ways:
         if name != "asyncio":
-            ratio = statistics.median(
-                ours / least for ours, least in zip(taken[name], taken["asyncio"], strict=False)
-            )  # within each round
             target = 4.0 if name == "headway" else None
+            ratio = _ratio(taken[name], taken["asyncio"])
             yield Figure(name=f"empty task: {name} / asyncio", value=ratio, unit="share", target=target)
     for name in PEERS:
-        if name in median:
-            ratio = median["headway"] / median[name]
+        if name in ways:
+            ratio = _ratio(taken["headway"], taken[name])
             yield Figure(name=f"empty task: headway / {name}", value=ratio, unit="share", target=1.0)
     for name, target in (("headway", 1.15), ("headway, as jobs", None)):
-        ratio = statistics.median(
-            on / off for on, off in zip(taken[f"{name}, watched"], taken[name], strict=True)
-        )  # within each round
+        ratio = _ratio(taken[f"{name}, watched"], taken[name])
         yield Figure(name=f"watching {name}: on / off", value=ratio, unit="share", target=target)
+
+
+def _set_aside_what_there_is() -> None:
+    """Keep the collector from going through hundreds of imported modules in whomever's round it falls."""
+    gc.collect()
+    gc.freeze()
+
+
+def _ratio(ones: list[float], others: list[float]) -> float:
+    """Return the median of the ratios within each round that both took part in: what one took beside the other."""
+    return statistics.median(one / other for one, other in zip(ones, others, strict=False))
 
 
 def _among_many() -> Iterator[Figure]:
