@@ -159,6 +159,7 @@ TO_ONE = (
     to_one(lambda scheduler, handle: scheduler.set_priority(handle.job_id, Priority.BATCH)),
     to_one(lambda scheduler, handle: scheduler.pause_job(handle.job_id)),
     to_one(lambda scheduler, handle: scheduler.resume_job(handle.job_id)),
+    to_one(lambda scheduler, handle: (scheduler.pause_job(handle.job_id), scheduler.resume_job(handle.job_id))),
     to_one(lambda scheduler, handle: scheduler.job(handle.job_id)),
     to_one(lambda _, handle: (handle.view(), handle.done())),
 )
@@ -248,6 +249,34 @@ def virtually(body: Coroutine[Any, Any, Any]) -> Any:
 @given(script=scripts, cores=st.sampled_from([0.3, 1.0, 4.0]))
 def test_whatever_happens_the_short_way_looks_like_the_long_one(script: list[tuple[float, Act]], cores: float) -> None:
     """Outcomes, views, order of starts, snapshots, metrics, timeline, and what whoever subscribes on the way hears."""
+    short = virtually(lived(script, short=True, cores=cores))
+    long = virtually(lived(script, short=False, cores=cores))
+    for what, found in short.items():
+        assert found == long[what], what
+
+
+# What may happen while places are passed on from each to the next.
+amid = st.one_of(
+    st.builds(run, st.sampled_from(["well", "well", "fails", "cancels"]), st.sampled_from([0.0, 0.01]), priorities),
+    st.builds(burst, st.integers(1, 12), st.sampled_from([Priority.CRITICAL, Priority.HIGH, Priority.NORMAL])),
+    st.builds(large, st.sampled_from([0.0, 0.02, 0.05, 0.2]), priorities),
+    st.builds(lambda kind, number: TO_ONE[kind](number), st.integers(0, len(TO_ONE) - 1), st.integers(0, 40)),
+    st.sampled_from([pause, resume, press, relieve, fewer_cores, look]),
+)
+crowds = st.tuples(
+    st.builds(burst, st.integers(6, 30), st.just(Priority.NORMAL)),
+    st.lists(st.tuples(st.sampled_from([0.0, 0.005, 0.01]), amid), max_size=12),
+)
+
+
+@settings(max_examples=100)
+@given(crowd=crowds, cores=st.sampled_from([0.15, 0.3]))
+def test_places_are_passed_on_as_a_look_at_all_would_give_them(
+    crowd: tuple[Act, list[tuple[float, Act]]], cores: float
+) -> None:
+    """Many alike wait in one line, on a small machine, while others come, go and are moved."""
+    first, then = crowd
+    script = [(0.0, first), *then]
     short = virtually(lived(script, short=True, cores=cores))
     long = virtually(lived(script, short=False, cores=cores))
     for what, found in short.items():

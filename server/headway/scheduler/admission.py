@@ -60,7 +60,7 @@ class Admission:
         self._fair = [FairShares() if found.shared and config.fair_shares else None for found in strategy.disciplines]
         self.attention = False  # somebody is new, or something changed: `admit` has something to look at
         self.keep_at_s = math.inf  # when the next blocked task gets room kept for it
-        self._all = False  # everything has to be looked at anew
+        self.look_at_all = False  # not only at who is new
         self._fresh: list[Entry[TaskRecord]] = []
         self._kept: list[tuple[tuple[float, float, int], int]] = []  # room that is kept, and by whose rank
         self.urgent_waits = False  # a CRITICAL or HIGH task was looked at and lacks something
@@ -94,7 +94,7 @@ class Admission:
             if entry.line.live > 1 and entry.line.head() is not entry:
                 return  # whoever is first of its line has been looked at
         self.attention = True
-        if not self._all:
+        if not self.look_at_all:
             self._fresh.append(entry)
 
     def remove(self, record: TaskRecord, now_s: float) -> bool:
@@ -106,7 +106,7 @@ class Admission:
         self.queue.remove(entry)
         self._count(entry.line.key[0], -1, now_s)
         if self._kept or self.standback.critical_waits:
-            self._all = self.attention = True  # the room may have been kept for it
+            self.look_at_all = self.attention = True  # the room may have been kept for it
         return True
 
     def pause(self, priorities: tuple[Priority, ...], paused: bool, now_s: float) -> None:
@@ -118,7 +118,7 @@ class Admission:
 
     def changed(self) -> None:
         """Note that room was freed, or that a rule changed."""
-        self._all = self.attention = True
+        self.look_at_all = self.attention = True
 
     def release(self, run: Run, ran_s: float) -> None:
         """Take back what a run holds; once, whatever ends it."""
@@ -134,7 +134,7 @@ class Admission:
         self.quota.release(grant)
         if pool >= 0:
             self.slots.release(pool)
-        self._all = self.attention = True
+        self.look_at_all = self.attention = True
         if grant.best_effort:
             self.standback.background_runs -= 1
         elif grant.critical:
@@ -173,7 +173,7 @@ class Admission:
 
     def keep_nothing(self) -> None:
         """Note that whom room was kept for has his place; the next look is at all of them."""
-        self._all = True
+        self.look_at_all = True
         self.keep_at_s = math.inf
         if self._kept:
             self._kept = []
@@ -205,7 +205,7 @@ class Admission:
         if not queue.size:
             self._begin_whole()
             return []
-        if self._all or now_s >= self.keep_at_s or (fresh and self._due(now_s)):
+        if self.look_at_all or now_s >= self.keep_at_s or (fresh and self._due(now_s)):
             self._begin_whole()
             lines = queue.lines()
             if len(lines) == 1 and self.standback.pressed is None and lines[0].key[0] is not _BATCH:
@@ -226,7 +226,7 @@ class Admission:
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _begin_whole(self) -> None:
-        self._all = False
+        self.look_at_all = False
         self.standback.critical_waits = self.standback.waits = False
         self._fresh.clear()
         self.keep_at_s = math.inf

@@ -19,16 +19,7 @@ from headway.scheduler.errands import Errands
 from headway.scheduler.executors.base import MachineReport, Pressure, StepResult, Totals
 from headway.scheduler.flow import Flow
 from headway.scheduler.jobs import Jobs
-from headway.scheduler.model import (
-    ErrorKind,
-    Failure,
-    Job,
-    JobState,
-    OnTaskFailure,
-    PausedChanged,
-    Priority,
-    TaskState,
-)
+from headway.scheduler.model import ErrorKind, Failure, Job, JobState, OnTaskFailure, PausedChanged, Priority, TaskState
 from headway.scheduler.outbox import Outbox
 from headway.scheduler.records import ENDED, JobRecord, Run, TaskRecord
 from headway.scheduler.resources import Quota, Slots
@@ -58,6 +49,7 @@ from headway.scheduler.strategies import DEFAULT, Strategy
 from headway.scheduler.timeouts import Timers
 
 _HIGH: Final = Priority.HIGH
+_NEVER: Final = math.inf
 _NOTHING_TO_DO: Final[list[Command]] = []
 
 
@@ -103,7 +95,7 @@ class SchedulerCore:
         self.flow.overload.unfold = self.errands.unfold
         self.book.find_folded = self.errands.find
         self._totals, self._kept_free = totals, kept_free(config, totals)
-        self._now_s, self._claim_at_s = -math.inf, math.inf
+        self._now_s, self._claim_at_s = -math.inf, _NEVER
 
     # ---- the entrance -----------------------------------------------------------------------------------------------
 
@@ -170,14 +162,15 @@ class SchedulerCore:
     def follow(self) -> list[Command]:
         """Return what else is to be done after an input about an errand: for most of them, nothing."""
         admission, now_s = self.admission, self._now_s
+        standback = admission.standback
         if (
             admission.attention
             or now_s >= admission.keep_at_s
             or admission.waiting[_HIGH]
             or self.flow.overload.sheds
-            or self._claim_at_s != math.inf
-            or admission.standback.waits
-            or admission.standback.pressed is not None
+            or self._claim_at_s != _NEVER
+            or standback.waits
+            or standback.pressed is not None
         ):
             self._outbox.commands = []
             return self._answer(now_s)
@@ -199,8 +192,8 @@ class SchedulerCore:
         standback = admission.standback
         if standback.pressed is not None or standback.waits:
             self._note_claim()
-        elif self._claim_at_s != math.inf:
-            self._claim_at_s = math.inf
+        elif self._claim_at_s != _NEVER:
+            self._claim_at_s = _NEVER
         return self._outbox.commands
 
     def _take(self, event: Input, now_s: float) -> None:

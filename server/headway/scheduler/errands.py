@@ -71,6 +71,7 @@ class Errands:
         self._quota = quota
         self._prefix = prefix
         self._shape: Shape = Shapes().add(LIGHT)
+        self._passing: Line[TaskRecord] | None = None  # in which the last place was passed on from one to the next
         # Shares of LOW and BATCH work are kept by job, and what waits of it is counted as time passes.
         self._lines: list[Line[TaskRecord] | None] = [None] * len(Priority)  # where errands waited last
         self._fit = [
@@ -88,31 +89,31 @@ class Errands:
         self, call: Callable[..., Any], args: tuple[Any, ...], name: str | None, priority: Priority, now_s: float
     ) -> Errand | None:
         """Take a call; it has its place at once (`run_id` tells) or waits. None: it has to go the long way."""
-        shape, flow, book = self._shape, self._flow, self._book
+        shape, flow = self._shape, self._flow
         if not self.open or not self._fit[priority] or sum(flow.queued) >= self._capacity:
             return None
         if shape.fits_version != self._quota.version:
             if self._quota.impossible(shape, "", False) is not None:
                 return None
             shape.fits_version = self._quota.version
-        title = name if name is not None else str(getattr(call, "__name__", "task"))
+        title: str = getattr(call, "__name__", "task") if name is None else name
+        book = self._book
         book.jobs_made = number = book.jobs_made + 1
         book.tasks_made = key = book.tasks_made + 1
         errand = self.in_flight[number] = Errand(number, key, call, args, title, priority, shape, now_s)
         flow.queued[priority] += 1
-        admission = self._admission
-        if not admission.queue.size:
-            grant = admission.direct(errand, now_s)
-            if grant is not None:
-                self.start(errand, grant, now_s)
-                return errand
-        line = self._lines[priority]
+        admission, line = self._admission, self._lines[priority]
         if line is not None and line.live and not line.heap:
             # What `push` comes to for who stands behind others of his kind: nobody has to look at him yet.
             errand.entry = entry = admission.queue.append(line, errand, now_s)
             errand.order = entry.order
             admission.waiting[priority] += 1
             return errand
+        if not admission.queue.size:
+            grant = admission.direct(errand, now_s)
+            if grant is not None:
+                self.start(errand, grant, now_s)
+                return errand
         admission.push(errand, now_s, now_s)
         assert errand.entry is not None
         self._lines[priority] = errand.entry.line
@@ -153,11 +154,34 @@ class Errands:
         if priority is _HIGH:
             flow.overload.ran(ran_s)
         grant = errand.grant
-        following = None if flow.overload.sheds else self._next_in_line(grant, now_s)
+        following = None if flow.overload.sheds else self._next_as_before(grant) or self._next_in_line(grant, now_s)
         if following is None:
             admission.take_back(grant, -1)
         else:
             self.start(following, grant, now_s)
+        return following
+
+    def _next_as_before(self, grant: Grant) -> Errand | None:
+        """Return what `_next_in_line` would, where nothing has happened since it did so but more of the same.
+
+        All else that bears on it (room, other lines, pauses, the first of the line) asks for attention, and then
+        for a look at all that only the next place that is passed on asks for again.
+        """
+        admission, line = self._admission, self._passing
+        if line is None or admission.attention or not admission.look_at_all or line.heap:
+            return None
+        row = line.row
+        if len(row) < 2 or grant.cores != self._shape.cores or grant.critical:
+            return None
+        entry, second = row[0], row[1]
+        following, behind = entry.item, second.item
+        if type(following) is not Errand or type(behind) is not Errand:
+            return None
+        if not (entry.live and following.folded and second.live and behind.folded):
+            return None
+        following.entry = None
+        admission.queue.take_first(line)
+        admission.waiting[following.priority] -= 1
         return following
 
     def _next_in_line(self, grant: Grant, now_s: float) -> Errand | None:
@@ -185,26 +209,28 @@ class Errands:
         second = row[0] if row else None
         if second is None or (second.live and isinstance(second.item, Errand) and second.item.folded):
             admission.keep_nothing()
+            self._passing = line
         else:
             admission.changed()
         return following
 
     def outcome(self, errand: Errand) -> JobOutcome:
         """Return how the job of one that did well has ended."""
-        outcome = errand.outcome if not errand.folded else None
-        outcome = outcome or Outcome(
-            _COMPLETED,
-            errand.value,
-            None,
-            False,
-            False,
-            1,
-            errand.waited_s,
-            errand.ran_s,
-            errand.started_at_s,
-            errand.finished_at_s,
-            None,
-        )
+        outcome = None if errand.folded else errand.outcome
+        if outcome is None:
+            outcome = Outcome(
+                _COMPLETED,
+                errand.value,
+                None,
+                False,
+                False,
+                1,
+                errand.waited_s,
+                errand.ran_s,
+                errand.started_at_s,
+                errand.finished_at_s,
+                None,
+            )
         return JobOutcome(self.id_of(errand.number), _JOB_COMPLETED, {errand.name: outcome}, None)
 
     # ---- by the watch -----------------------------------------------------------------------------------------------

@@ -158,13 +158,25 @@ class LevelQueue(Generic[T]):
         return entry
 
     def append(self, line: Line[T], item: T, since_s: float) -> Entry[T]:
-        """Add an item to a line in which somebody waits, behind all others: as `push` without tag, order and bound."""
+        """Add an item to a line in which somebody waits, behind all others: as `push` without order and bound.
+
+        The line is one without tags and has nobody out of order.
+        """
         self._next_order = order = self._next_order + 1
         entry = Entry(item, line, 0.0, order, since_s)
-        line.add(entry)
+        line.row.append(entry)
+        line.live += 1
+        line.newest_s = since_s
         self._waiting[line.level] += 1
         self.size += 1
         return entry
+
+    def take_first(self, line: Line[T]) -> None:
+        """Take out the first of a line, who waits, has others waiting behind him, and none out of order: `remove`."""
+        line.row.popleft().live = False
+        line.live -= 1
+        self._waiting[line.level] -= 1
+        self.size -= 1
 
     def extend(self, items: Iterable[T], level: int, since_s: float) -> list[Entry[T]]:
         """Add many items of one level, or none of them.

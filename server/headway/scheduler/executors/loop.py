@@ -368,7 +368,8 @@ class LoopExecutor:
         ready, urgent = self._ready, self._urgent
         now_s = clock()
         until_s = now_s + self._slice_s
-        held = sys.getrefcount(lane)
+        references, cancelling = sys.getrefcount, lane.cancelling
+        held = references(lane)
         while ready or urgent:
             running = self._most_urgent() if urgent else ready.popleft()
             awaited = running.begin(lane, now_s)
@@ -383,6 +384,6 @@ class LoopExecutor:
             if running.fatal is not None:
                 raise running.fatal
             # Who kept the task, or cancelled it, meant the run that has ended; no other is to suffer for that.
-            if waits or now_s >= until_s or lane.cancelling() or sys.getrefcount(lane) > held:
+            if waits or now_s >= until_s or cancelling() or references(lane) > held:
                 break
         self._pass_on(lane)
