@@ -183,6 +183,46 @@ async def test_what_may_come_next_is_asked_for_before_it_comes(office: OpenOffic
 
 
 @pytest.mark.asyncio
+async def test_it_is_counted_what_was_prepared_and_what_of_it_was_wanted(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await place.start()
+        async with asyncio.timeout(60):
+            await desk.engine.ty.ready()
+            while not desk.engine.ty.is_warm:  # noqa: ASYNC110 - it is not asked while it has anything else to do
+                await asyncio.sleep(0)
+        guesses = desk.completing.guesses
+
+        async def prepared(name: str, count: int) -> None:
+            """Write a name in full, and wait until its members are asked for and known."""
+            text = f"import json\n{name}"
+            known = place.session.documents.get(place.uri("main.py"))
+            document = place.open("main.py", text) if known is None else place.set("main.py", text)
+            async with asyncio.timeout(60):
+                while guesses.made < count:
+                    # While ty has anything else to do nothing is guessed.
+                    await desk.engine.ty.idle()
+                    await desk.completing.complete(document.uri, Position(1, len(name)))
+                    await asyncio.sleep(0.01)
+                await desk.engine.ty.idle()
+
+        await prepared("json", 1)
+        document = place.set("main.py", "import json\njson.")
+        found = await desk.completing.complete(document.uri, Position(1, 5))
+        assert "dumps" in labels(found)
+        assert guesses.came_true == 1
+        saved_s = guesses.saved_s
+        assert saved_s > 0
+        made = guesses.made
+        await prepared("print", made + 1)  # no dot follows here
+        document = place.set("main.py", "import json\njson")
+        await desk.completing.complete(document.uri, Position(1, 4))
+        assert (guesses.came_true, guesses.saved_s) == (1, saved_s)
+        told = guesses.exposition().splitlines()
+        assert "headway_speculation_hits_total 1" in told
+
+
+@pytest.mark.asyncio
 async def test_a_text_that_somebody_waits_for_is_read_before_those_that_were_only_opened(office: OpenOffice) -> None:
     async with office(settings={"python": {"engines": ["index"]}}) as place:
         ahead = Lookahead(place.session, PythonEngine(place.session).ty, lambda word: None)

@@ -165,7 +165,7 @@ class HeadwayRequests:
         return encoded(found)
 
     def metrics(self, params: object) -> Mapping[str, str]:
-        return {"text": self._scheduler.metrics.prometheus()}
+        return {"text": self._scheduler.metrics.prometheus() + self._session.more_metrics()}
 
 
 async def _entered(entering: asyncio.Future[Submitted]) -> Submitted:

@@ -22,7 +22,7 @@ from headway.features.completion import Candidate, CompletionList, ResolvedCandi
 from headway.features.importing import import_edit
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.jobs import value_of
-from headway.session.looking_ahead import Lookahead
+from headway.session.looking_ahead import Guesses, Lookahead
 from headway.session.other_engines import OtherEngines
 from headway.session.ports import Room, SessionContext
 from headway.session.typed_word import (
@@ -89,6 +89,11 @@ class Completing(Room):
         self._asked_s: dict[str, float] = {}  # by document: when the last question came
         self._shown: OrderedDict[int, _Shown] = OrderedDict()
         self._ids = itertools.count(1)
+
+    @property
+    def guesses(self) -> Guesses:
+        """How looking ahead goes."""
+        return self._ahead.guesses
 
     async def close(self) -> None:
         self._ahead.close()
@@ -239,6 +244,7 @@ class Completing(Room):
         key = identity(document.uri)
         for known in (self._current.get(key), self._ahead.word(key)):
             if known is not None and known.serves(before, after, prefix):
+                self._ahead.wanted(known)
                 self._current[key] = known
                 return known
         self._drop(key)

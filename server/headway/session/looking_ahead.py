@@ -38,6 +38,35 @@ _TURN_S = 0.0005
 _URGENT_TURN_S = 0.004
 
 
+class Guesses:
+    """How guessing goes.
+
+    `made`: what ty was asked ahead of any wish. `came_true`: guesses that somebody then wanted. `saved_s`: how much
+    less they waited in all: the time for which ty had been at work on it, as far as it was done.
+    """
+
+    __slots__ = ("came_true", "made", "saved_s")
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.came_true = 0
+        self.saved_s = 0.0
+
+    def exposition(self) -> str:
+        """Return these numbers in the Prometheus text format."""
+        from headway.scheduler.prometheus import PREFIX, Family, render  # when somebody asks
+
+        told = (
+            ("guesses_total", "Completions that were prepared before they were asked for.", self.made),
+            ("hits_total", "Of these, the ones that were asked for.", self.came_true),
+            ("saved_seconds_total", "How much less people waited for these.", self.saved_s),
+        )
+        return render(
+            Family(name=f"{PREFIX}speculation_{name}", kind="counter", help=text, samples=[("", (), value)])
+            for name, text, value in told
+        )
+
+
 class Lookahead:
     """The words that may be typed next, one for each document.
 
@@ -60,6 +89,17 @@ class Lookahead:
         self._nothing_urgent = asyncio.Event()
         self._nothing_urgent.set()
         self._warming = asyncio.Lock()
+        self._begun: dict[TypedWord, float] = {}  # guesses that may come true, and when ty was asked for them
+        self._took: dict[TypedWord, float] = {}  # of these, how long ty took
+        self.guesses = Guesses()
+
+    def wanted(self, word: TypedWord) -> None:
+        """Somebody asks for a word; where it was guessed, the guess has come true."""
+        began_s = self._begun.pop(word, None)
+        if began_s is not None:
+            self.guesses.came_true += 1
+            took_s = self._took.pop(word, None)
+            self.guesses.saved_s += asyncio.get_running_loop().time() - began_s if took_s is None else took_s
 
     def word(self, key: str) -> TypedWord | None:
         """Return the guess for a document."""
@@ -68,7 +108,11 @@ class Lookahead:
     def drop(self, key: str) -> None:
         """Forget the guess; ty need not go on with it."""
         word = self._words.pop(key, None)
-        if word is not None and word.reply is not None:
+        if word is None:
+            return
+        self._begun.pop(word, None)
+        self._took.pop(word, None)
+        if word.reply is not None:
             word.reply.cancel()
 
     def close(self) -> None:
@@ -155,6 +199,17 @@ class Lookahead:
         self.drop(key)
         self._words[key] = word
         self._ask(word)
+        if word.reply is None:
+            return
+        self.guesses.made += 1
+        loop = asyncio.get_running_loop()
+        began_s = self._begun[word] = loop.time()
+
+        def answered(_: object) -> None:
+            if word in self._begun:
+                self._took[word] = loop.time() - began_s
+
+        word.reply.add_done_callback(answered)
 
     # ---- at the start -----------------------------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
         searching,
     ]
     session.index_info = indexing.stats
+    session.more_metrics = lambda: completing.guesses.exposition()
     session.job_sources["index"] = indexing
     session.job_sources["analysis"] = diagnosing
     session.job_sources["tests"] = testing

@@ -79,6 +79,8 @@ class Session:
         self.job_sources: dict[str, JobSource] = {}
         # What the index holds, for snapshots; the room that keeps the index puts itself here.
         self.index_info: Callable[[], Mapping[str, Any]] = _no_index
+        # What rooms measure beside the scheduler, as Prometheus text.
+        self.more_metrics: Callable[[], str] = str
         self._on_trouble = on_trouble
         self._submitting = Submitting(self._enter)
         self._troubles: dict[str, str] = {}
