@@ -27,6 +27,7 @@ class Feeders:
         self._start = start
         self._sources: dict[str, AsyncIterator[Task]] = {}
         self._feeders: dict[str, asyncio.Task[None]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
     def feed(self, command: Feed) -> None:
         """Begin to take tasks from a job's source."""
@@ -47,16 +48,16 @@ class Feeders:
         if feeder is None and close is None:
             return
         closing = self._start(end_source(feeder, close), f"end the source of {job_id}")
-        self._feeders[f"{job_id} closing"] = closing
-        closing.add_done_callback(lambda _: self._feeders.pop(f"{job_id} closing", None))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        """End them all, within a second."""
-        feeders = tuple(self._feeders.values())
-        for feeder in feeders:
-            feeder.cancel()
-        if feeders:
-            await asyncio.wait(feeders, timeout=1.0)
+        """Let the sources of all jobs, which must have been stopped, put things in order, for a second at most."""
+        closing = tuple(self._closing)
+        if closing:
+            _, late = await asyncio.wait(closing, timeout=1.0)
+            for one in late:
+                one.cancel()
 
     async def _feed(self, job_id: str, count: int) -> None:
         """Take up to `count` tasks from a job's source. What comes at once is handed on together."""
