@@ -128,6 +128,13 @@ async def begun(sink: Sink) -> Any:
         return await sink.partials.get()
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what only can be looked at."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 def pools(
     *,
     size: int = 2,

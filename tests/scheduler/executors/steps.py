@@ -191,6 +191,65 @@ def until_cancelled() -> str:
     return "left"
 
 
+def _wait_until_there(file: str) -> None:
+    while not os.path.exists(file):
+        time.sleep(0.005)
+
+
+def heard_and_goes_on(file: str) -> list[bool]:
+    """Say that it was told; go on until a file is there; tell what it hears then."""
+    step = current_step()
+    step.report_partial(os.getpid())
+    while not step.cancelled():
+        pass
+    step.report_partial("told")
+    _wait_until_there(file)
+    answers = [step.cancelled(), step.cancelled()]
+    step.report_partial(answers)
+    return answers
+
+
+def heard_by(file: str) -> tuple[bool, bool]:
+    """Say that it runs; tell what it hears when a file is there."""
+    step = current_step()
+    step.report_partial(os.getpid())
+    _wait_until_there(file)
+    return step.cancelled(), step.preempted()
+
+
+def large_partial(size_bytes: int) -> None:
+    current_step().report_partial(b"x" * size_bytes)
+
+
+def explosive_partial() -> str:
+    current_step().report_partial(ExplodesWhenRead())
+    return "done"
+
+
+def leaves_a_thread(file: str) -> str:
+    """End, and leave a thread behind that beats and reports when a file is there."""
+    step = current_step()
+
+    def late() -> None:
+        _wait_until_there(file)
+        step.heartbeat()
+        step.report_partial("late")
+        LATE.set()
+
+    threading.Thread(target=late, daemon=True).start()
+    return "ended"
+
+
+LATE = threading.Event()
+
+
+def until_late() -> str:
+    """Say that it runs, and stay until the thread that was left behind has spoken."""
+    current_step().report_partial("mine")
+    LATE.wait()
+    return "mine"
+
+
 def interruptible() -> None:
     """Hear nothing, but bear to be interrupted."""
     step = current_step()

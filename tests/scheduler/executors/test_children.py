@@ -1,6 +1,7 @@
 """Foreign programs as children: what they write, how they end, and that nothing of them stays."""
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -20,7 +21,7 @@ from headway.scheduler.executors.children import (
     run,
 )
 from headway.scheduler.executors.spawn import Process, tied_to_us
-from tests.scheduler.executors.harness import PATIENCE_S, children_of, open_descriptors, wait_until_gone
+from tests.scheduler.executors.harness import PATIENCE_S, children_of, open_descriptors, until, wait_until_gone
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 
@@ -284,7 +285,17 @@ async def test_a_cancelled_terminate_kills_at_once() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_child_that_is_killed_from_outside_is_noticed_and_reaped() -> None:
+@pytest.mark.parametrize("watched_by", ["pidfd", "thread"])
+async def test_a_child_that_is_killed_from_outside_is_noticed_and_reaped(
+    watched_by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a thread where there are no pidfds: on other systems, or where no descriptor is left for one."""
+    if watched_by == "thread":
+
+        def refuse(pid: int, flags: int = 0) -> int:
+            raise OSError(errno.EMFILE, "too many open files")
+
+        monkeypatch.setattr(os, "pidfd_open", refuse)
     exited = asyncio.get_running_loop().create_future()
     child = Child(["/bin/cat"], on_exit=exited.set_result)
     await child.start()
@@ -297,11 +308,66 @@ async def test_a_child_that_is_killed_from_outside_is_noticed_and_reaped() -> No
 
 
 @pytest.mark.asyncio
+async def test_a_signal_reaches_the_whole_group(tmp_path: Path) -> None:
+    text = f"trap 'echo heard >> {tmp_path}/%s' USR1; echo; while :; do sleep 0.01; done"
+    child = Child([SHELL, "-c", f"({text % 'inner'}) & {text % 'outer'}"])
+    await child.start()
+    for _ in range(2):
+        await child.stdout.readline()
+    child.send_signal(signal.SIGUSR1)
+    await until(lambda: set(os.listdir(tmp_path)) == {"inner", "outer"})
+    child.kill()
+    assert await child.wait() == -signal.SIGKILL
+    child.send_signal(signal.SIGUSR1)  # nothing happens any more
+
+
+@pytest.mark.asyncio
+async def test_a_child_that_is_closed_is_neither_read_nor_written_to_any_more() -> None:
+    """Also when it does not take what was written: the rest is dropped, and nothing waits for it."""
+    before = open_descriptors()
+    deaf = Child([SHELL, "-c", "echo; exec sleep 1000"])
+    await deaf.start()
+    await deaf.stdout.readline()
+    deaf.stdin.write(b"x" * (1 << 22))
+    deaf.close()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await deaf.stdout.read() == b""
+        await deaf.stdin.wait_closed()
+    assert deaf.running
+    deaf.kill()
+    assert await deaf.wait() == -signal.SIGKILL
+    listening = Child(["/bin/cat"])
+    await listening.start()
+    listening.close()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await listening.wait() == 0, "it was told by the end of its input"
+    await until(lambda: open_descriptors() <= before)
+
+
+@pytest.mark.asyncio
+async def test_a_start_that_is_cancelled_leaves_neither_a_process_nor_a_descriptor() -> None:
+    before = open_descriptors()
+    child = Child([SHELL, "-c", "sleep 1000 & wait"])
+    starting = asyncio.ensure_future(child.start())
+    await asyncio.sleep(0)
+    assert child.pid is not None
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    async with asyncio.timeout(PATIENCE_S):
+        assert await child.wait() == -signal.SIGKILL
+    await until(lambda: open_descriptors() <= before)
+    assert child.pid not in children_of(os.getpid())
+
+
+@pytest.mark.asyncio
 async def test_a_child_never_started_has_nothing_to_end() -> None:
     child = Child(["/bin/cat"])
     assert (child.pid, child.returncode, child.running, child.stderr_tail) == (None, None, False, ())
     assert await child.terminate() is None
     child.kill()
+    child.send_signal(signal.SIGTERM)
+    child.close()
     with pytest.raises(RuntimeError, match="not started"):
         await child.wait()
 

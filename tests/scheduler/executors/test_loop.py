@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from headway.scheduler.context import current_step
+from headway.scheduler.executors.base import StepContextData, StepResult, StepRun
 from headway.scheduler.executors.loop import LoopExecutor
 from headway.scheduler.model import ErrorKind, Priority, StepKind
-from tests.scheduler.executors.harness import Bench, ended
+from tests.scheduler.executors.harness import Bench, Sink, ended
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="untouched")
 
@@ -264,6 +265,52 @@ async def test_closing_ends_what_waits_and_what_never_began(bench: Bench) -> Non
     await bench.executor.close(5.0)
     assert (await ended(first)).cancelled
     assert (await ended(second)).cancelled
+
+
+def test_closing_waits_for_a_deaf_one_as_long_as_was_said(run_virtual: Callable[[Any], Any]) -> None:
+    """It has a task of its own by then, and nothing else is there to be waited for."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        executor = LoopExecutor(slice_s=math.inf)
+        await executor.start(lambda _: None)
+
+        async def deaf() -> str:
+            until_s = loop.time() + 60.0
+            while loop.time() < until_s:
+                try:
+                    await asyncio.sleep(60.0)
+                except asyncio.CancelledError:
+                    continue
+            return "late"
+
+        sink = Bench(executor, StepKind.ASYNC).begin(deaf)[1]
+        await asyncio.sleep(1.0)
+        began_s = loop.time()
+        await executor.close(3.0)
+        assert loop.time() - began_s == pytest.approx(3.0)
+        assert (sink.answers, len(executor.running)) == (0, 1)
+        assert (await sink.result).value == "late"
+        assert not executor.running
+
+    run_virtual(main())
+
+
+@on_loop
+async def test_an_end_that_cannot_be_told_is_said_and_stops_nobody(bench: Bench) -> None:
+    class Breaks(Sink):
+        def done(self, result: StepResult) -> None:
+            raise RuntimeError("nobody listens")
+
+    said: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    data = StepContextData(job_id="j", task_id="j.0", task_name="t", step_name="s", attempt=1, results={})
+    run = StepRun(10**6, own_task, (), {}, StepKind.ASYNC, Priority.NORMAL, None, "own_task", data)
+    bench.executor.begin(run, Breaks())
+    assert (await ended(bench.begin(own_task)[1])).value is not None
+    assert [(found["message"], str(found["exception"])) for found in said] == [
+        ("an end could not be told", "nobody listens")
+    ]
 
 
 @on_loop

@@ -14,9 +14,11 @@ import pytest
 
 from headway.scheduler.errors import StepError
 from headway.scheduler.executors.memory import MemoryLimits
+from headway.scheduler.executors.pool import PoolSettings
 from headway.scheduler.model import ErrorKind, Priority
 from tests.scheduler.executors import steps
 from tests.scheduler.executors.harness import (
+    PATIENCE_S,
     begun,
     children_of,
     ended,
@@ -54,11 +56,13 @@ async def test_large_arguments_and_results_arrive_whole() -> None:
         assert await bench.value(steps.echo, big) == big
 
 
-async def test_a_result_beyond_the_bound_is_refused_by_name_and_number() -> None:
+@pytest.mark.parametrize(("call", "what"), [(steps.blob, "the result"), (steps.large_partial, "a partial result")])
+async def test_a_result_beyond_the_bound_is_refused_by_name_and_number(call: Callable[[int], Any], what: str) -> None:
     async with processes(max_result_bytes=1 << 20) as bench:
-        result = await bench.run(steps.blob, 3 << 20)
+        result = await bench.run(call, 3 << 20)
         assert result.error is not None
         assert result.error.kind is ErrorKind.INVALID_INPUT
+        assert result.error.message.startswith(what)
         assert "3.0 MiB" in result.error.message
         assert "limit is 1 MiB" in result.error.message
         assert await bench.value(steps.pid) == result.pid
@@ -139,14 +143,30 @@ async def test_a_crash_tells_its_python_stack_to_the_log(caplog: pytest.LogCaptu
     assert "crash_in_native_code" in caplog.text
 
 
-@pytest.mark.parametrize("call", [lambda: 1, steps.ExplodesWhenRead().__reduce__], ids=["lambda", "method"])
-async def test_what_cannot_be_sent_is_refused_before_it_leaves(call: Callable[[], Any]) -> None:
+def of_the_main_program() -> int:
+    return 1
+
+
+of_the_main_program.__module__ = "__main__"
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: 1, "pickle"),
+        (steps.ExplodesWhenRead().__reduce__, "wrong place"),
+        (of_the_main_program, "main program"),
+    ],
+    ids=["lambda", "method", "main program"],
+)
+async def test_what_cannot_be_sent_is_refused_before_it_leaves(call: Callable[[], Any], word: str) -> None:
     async with processes() as bench:
         _, sink = bench.begin(call)
         assert sink.answers == 0, "done was called from within begin"
         result = await ended(sink)
         assert result.error is not None
         assert result.error.kind is ErrorKind.INVALID_INPUT
+        assert word in result.error.message
         assert await bench.value(steps.echo, 1) == 1
 
 
@@ -215,6 +235,107 @@ async def test_a_told_step_may_leave_by_itself_and_keeps_its_worker() -> None:
         running.cancel(0.0)  # too late, and nothing comes of it
         assert await bench.value(steps.pid) == pid
         assert sink.answers == 1
+
+
+async def test_a_step_that_was_told_has_its_whole_grace_and_hears_the_same_whenever_it_asks(tmp_path: Path) -> None:
+    """Only what does not hear is ended early."""
+    go_on = tmp_path / "go on"
+    async with processes(size=1, unheard_s=2.0) as bench:
+        running, sink = bench.begin(steps.heard_and_goes_on, str(go_on))
+        pid = await begun(sink)
+        running.cancel(PATIENCE_S)
+        assert await begun(sink) == "told"
+        await asyncio.sleep(2.1)  # what has not heard would be ended by now
+        go_on.touch()
+        assert await begun(sink) == [True, True]
+        assert (await ended(sink)).cancelled
+        assert await bench.value(steps.pid) == pid
+
+
+async def test_a_word_for_a_step_that_has_just_ended_is_heard_by_no_other(tmp_path: Path) -> None:
+    async with processes(size=1) as bench:
+        pid = await bench.value(steps.pid)
+        for number in range(5):
+            running, sink = bench.begin(steps.pid)
+            running.preempt()  # it ends without having listened
+            assert (await ended(sink)).value == pid
+            _, sink = bench.begin(steps.heard_by, str(tmp_path / str(number)))
+            assert await begun(sink) == pid
+            running.preempt()
+            running.cancel(0.0)
+            (tmp_path / str(number)).touch()
+            assert (await ended(sink)).value == (False, False)
+
+
+async def test_what_the_thread_of_an_ended_step_says_is_nobodys_word(tmp_path: Path) -> None:
+    """A value that another step left behind must not be served as what the next one had found so far."""
+    late = tmp_path / "late"
+    async with processes(size=1) as bench:
+        assert await bench.value(steps.leaves_a_thread, str(late)) == "ended"
+        _, sink = bench.begin(steps.until_late)
+        assert await begun(sink) == "mine"
+        late.touch()
+        assert (await ended(sink)).value == "mine"
+        assert (sink.beats, sink.partials.qsize()) == (0, 0)
+
+
+async def test_a_partial_result_that_cannot_be_read_is_dropped_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    async with processes(size=1) as bench:
+        _, sink = bench.begin(steps.explosive_partial)
+        assert (await ended(sink)).value == "done"
+        assert sink.partials.empty()
+        assert "a partial result of 'explosive_partial' was dropped" in caplog.text
+        assert "read in the wrong place" in caplog.text
+
+
+async def test_a_worker_that_dies_at_its_birth_is_not_followed_by_another_at_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Where none can live, a machine would be busy with nothing but their births."""
+    async with processes(size=1, modules=("tests.scheduler.executors.fatal",)) as bench:
+        result = await bench.run(steps.pid)
+        assert result.error is not None
+        assert result.error.kind is ErrorKind.WORKER_DIED
+        await bench.changed("died")
+        assert [change.change for change in bench.changes] == ["started", "died"]
+        assert bench.executor.workers() == []
+
+
+async def test_without_a_descriptor_left_a_step_is_refused_as_busy_and_the_pool_lives_on() -> None:
+    import resource  # not on every system
+
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with processes(size=1) as bench:
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, most))
+        try:
+            result = await bench.run(steps.pid)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
+        assert result.error is not None
+        assert result.error.kind is ErrorKind.RESOURCE_BUSY
+        assert "no worker process can be started for 'pid'" in result.error.message
+        assert await bench.value(steps.echo, 1) == 1
+
+
+async def test_more_steps_than_there_are_places_for_run_all_the_same(tmp_path: Path) -> None:
+    """Who gives out the places counts; a pool that gets one too many neither ends somebody's step nor hangs."""
+    fifos = [str(tmp_path / str(number)) for number in range(3)]
+    async with processes(size=1) as bench:
+        for fifo in fifos:
+            os.mkfifo(fifo)
+        sinks = [bench.begin(steps.wait_for, fifo)[1] for fifo in fifos]
+        pids = [await begun(sink) for sink in sinks]
+        for fifo in fifos:
+            await asyncio.to_thread(Path(fifo).write_text, "")
+        assert [(await ended(sink)).value for sink in sinks] == pids
+
+
+@pytest.mark.parametrize("numbers", [{"size": 0}, {"size": 1, "warm": -1}])
+async def test_a_pool_without_workers_is_refused(numbers: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="at least one worker"):
+        PoolSettings(**numbers)
 
 
 async def test_an_interruptible_step_is_interrupted_and_its_worker_lives_on() -> None:
@@ -371,6 +492,8 @@ async def test_the_worker_with_the_warm_caches_is_preferred() -> None:
         assert len(set(pids.values())) == 3
         for name in "cabbac":
             assert await bench.value(steps.pid, affinity=name) == pids[name]
+        assert await bench.value(steps.pid, affinity="new") == pids["b"], "whose caches were used longest ago"
+        assert await bench.value(steps.pid, affinity="new") == pids["b"]
 
 
 async def test_a_gpu_step_sees_its_device_and_its_worker_serves_no_other() -> None:

@@ -169,8 +169,7 @@ class Process:
 
     def _reaped(self, returncode: int) -> None:
         self.returncode = returncode
-        if not self._exited.done():
-            self._exited.set_result(returncode)
+        self._exited.set_result(returncode)
         self._on_exit(returncode)
 
 

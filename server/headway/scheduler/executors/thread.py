@@ -78,10 +78,9 @@ class ThreadRun:
         )
 
     def finish(self, result: StepResult) -> None:
-        """Report the end, once."""
-        if not self._ended:
-            self._ended = True
-            self._sink.done(result)
+        """Report the end; to be called once."""
+        self._ended = True
+        self._sink.done(result)
 
     def _heartbeat(self) -> None:
         if not self._ended:
@@ -174,9 +173,9 @@ class ThreadExecutor:
         self._tell_loop(self._freed, lane, run, result)
 
     def _tell_loop(self, call: Callable[..., None], *args: Any) -> None:
-        if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # The loop was closed; a stuck step has come back too late.
-                self._loop.call_soon_threadsafe(call, *args)
+        assert self._loop is not None, "a step was begun before the start"
+        with contextlib.suppress(RuntimeError):  # The loop was closed; a stuck step has come back too late.
+            self._loop.call_soon_threadsafe(call, *args)
 
     def _freed(self, lane: _Lane, run: ThreadRun, result: StepResult) -> None:
         if self._busy.pop(run, None) is None:

@@ -108,10 +108,9 @@ class _Worker:
         if sys.platform != "win32":
             while _readable(self._read_fd):
                 self._read()
-        for kind, run_id, _, _ in self._waiting:
-            if run_id == self._run_id:
-                self._told = self._told or kind == frames.CANCEL
-                self._preempted = self._preempted or kind == frames.PREEMPT
+        for kind, *_ in self._waiting:  # behind the step's own frame the parent speaks of nothing but it
+            self._told = self._told or kind == frames.CANCEL
+            self._preempted = self._preempted or kind == frames.PREEMPT
         return self._told
 
     @contextlib.contextmanager
@@ -140,11 +139,15 @@ class _Worker:
             self._look()
         return self._preempted
 
-    def heartbeat(self) -> None:
+    def heartbeat(self, run_id: int) -> None:
+        if run_id != self._run_id:
+            return  # a thread that the step has left behind
         with self._undisturbed():
             self._send(frames.HEARTBEAT)
 
-    def report_partial(self, value: object) -> None:
+    def report_partial(self, run_id: int, value: object) -> None:
+        if run_id != self._run_id:
+            return  # as above: it would be taken for what another step has found
         body = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         if len(body) > self._max_result_bytes:
             raise _too_large("a partial result", len(body), self._max_result_bytes)
@@ -252,11 +255,12 @@ class _Worker:
     def _call(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], data: Any) -> Any:
         from headway.scheduler.context import CURRENT, StepContext
 
+        run_id = self._run_id
         context = StepContext(
             data,
             cancelled=self.cancelled,
-            heartbeat=self.heartbeat,
-            report_partial=self.report_partial,
+            heartbeat=lambda: self.heartbeat(run_id),
+            report_partial=lambda value: self.report_partial(run_id, value),
             preempted=self.preempted,
             interruptible=self.interruptible,
         )

@@ -87,14 +87,14 @@ class ProcessRun:
             return
         self.cancelled = True
         self._kill_at_s = self._loop.time() + grace_s
-        self.worker.tell(frames.CANCEL)
+        self.worker.tell(frames.CANCEL, self.run.run_id)
         if self.interruptible:
             self.worker.interrupt()
-        self._timer = self._loop.call_later(min(grace_s, self.worker.settings.unheard_s), self._grace_over)
+        self._timer = self._loop.call_later(min(grace_s, self.worker.settings.unheard_s), self._grace_over, self.worker)
 
     def preempt(self) -> None:
         if not self.ended and self.worker is not None:
-            self.worker.tell(frames.PREEMPT)
+            self.worker.tell(frames.PREEMPT, self.run.run_id)
 
     def told(self) -> None:
         """Note that the step knows that it is cancelled: it has the whole grace to end by itself."""
@@ -135,12 +135,12 @@ class ProcessRun:
             )
         )
 
-    def _grace_over(self) -> None:
+    def _grace_over(self, worker: WorkerProcess) -> None:
         left_s = self._kill_at_s - self._loop.time()
         if self._told and left_s > 0:
-            self._timer = self._loop.call_later(left_s, self._grace_over)
-        elif self.worker is not None:
-            self.worker.kill(f"{self.run.name!r} did not end when it was cancelled")
+            self._timer = self._loop.call_later(left_s, self._grace_over, worker)
+        else:
+            worker.kill(f"{self.run.name!r} did not end when it was cancelled")
 
 
 class WorkerProcess:
@@ -206,9 +206,8 @@ class WorkerProcess:
         self.device_env = run.run.context.device_env or self.device_env
         self._channel.send(frames.encode(frames.RUN, run.run.run_id, body=body))
 
-    def tell(self, kind: int) -> None:
-        if self.running is not None:
-            self._channel.send(frames.encode(kind, self.running.run.run_id))
+    def tell(self, kind: int, run_id: int) -> None:
+        self._channel.send(frames.encode(kind, run_id))
 
     def interrupt(self) -> None:
         """Let the step that said it may be interrupted find out at once."""
@@ -298,7 +297,7 @@ class WorkerProcess:
             self._partial(run, body)
         elif kind == frames.TOLD:
             run.told()
-        elif kind == frames.INTERRUPTIBLE:
+        else:  # INTERRUPTIBLE
             (run.interruptible,) = pickle.loads(meta)
             if run.interruptible and run.cancelled:
                 self.interrupt()
