@@ -73,6 +73,7 @@ coverage: $(VENV_READY)  ## branch coverage of the scheduler by its tests, per m
 	wait $$beside && exit $$here
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include='*/headway/scheduler/*'
+	@$(BIN)/coverage json -q -o - --include='*/headway/scheduler/*' | $(BIN)/python scripts/branches.py $(if $(ARGS),,95)
 
 mutation: $(VENV_READY)  ## do tests notice when the scheduler's core is broken? ARGS='queues --sample 200'
 	$(BIN)/python -m tests.mutation $(ARGS)

@@ -1,6 +1,7 @@
 /* A driver library as small as can be, for tests: two devices whose state stands in the file that $FAKE_NVML names.
- * A line per device: "ok|lost BUSY_PERCENT USED_MIB PID PID_MIB". Read again at every question. Built without
- * -DCOMPLETE it is a library too old for the binding: functions are missing. */
+ * A line per device: "ok|lost|mute BUSY_PERCENT USED_MIB PID PID_MIB"; one that is mute does not tell who uses it. Read
+ * again at every question. Built without -DCOMPLETE it is a library too old for the binding: functions are missing.
+ * Where $FAKE_NVML_FAILS is "init" or "shutdown" that fails, as with a driver that is being exchanged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@ typedef struct { unsigned long long total, free, used; } memory_t;
 typedef struct { unsigned int gpu, memory; } utilization_t;
 typedef struct { unsigned int pid; unsigned long long used; unsigned int gpu_instance, compute_instance; } process_t;
 typedef struct { char state[8]; unsigned int busy, used, pid, pid_used; } device_t;
-enum { SUCCESS = 0, UNKNOWN = 999, INVALID = 2, SMALL = 7, LOST = 15 };
+enum { SUCCESS = 0, UNKNOWN = 999, INVALID = 2, SMALL = 7, NOT_LOADED = 9, LOST = 15 };
 static const unsigned long long MIB = 1 << 20, TOTAL = 16384;
 
 static int look(long index, device_t *device) {
@@ -25,8 +26,13 @@ static int look(long index, device_t *device) {
   return strcmp(device->state, "lost") ? SUCCESS : LOST;
 }
 
-int nvmlInitWithFlags(unsigned int flags) { return (int)(flags * 0); }
-int nvmlShutdown(void) { return SUCCESS; }
+static int fails(const char *what) {
+  const char *named = getenv("FAKE_NVML_FAILS");
+  return named && !strcmp(named, what) ? NOT_LOADED : SUCCESS;
+}
+
+int nvmlInitWithFlags(unsigned int flags) { return (int)(flags * 0) + fails("init"); }
+int nvmlShutdown(void) { return fails("shutdown"); }
 const char *nvmlErrorString(int code) { return code == LOST ? "GPU is lost" : "fake error"; }
 
 int nvmlDeviceGetCount_v2(unsigned int *count) {
@@ -69,6 +75,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned int *count, p
   device_t device;
   int result = look((long)handle - 1, &device);
   if (result != SUCCESS) return result;
+  if (!strcmp(device.state, "mute")) return UNKNOWN;
   if (!processes) {
     *count = device.pid != 0;
     return device.pid ? SMALL : SUCCESS;

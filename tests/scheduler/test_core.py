@@ -120,6 +120,11 @@ def test_dependents_start_after_and_receive_results() -> None:
         ((task("less", retry=RetryPolicy(max_retries=-1)),), InvalidJobError, ("less",)),
         ((task("light", weight=-1.0),), InvalidJobError, ("light",)),
         (
+            (Task(name="timeless", call=Work(), requirement=Requirement(longest_run_s=0)),),
+            InvalidJobError,
+            ("timeless", "longest run"),
+        ),
+        (
             (Task(name="same", steps=(Step(name="s", call=Work()), Step(name="s", call=Work()))),),
             InvalidJobError,
             ("same",),

@@ -18,21 +18,30 @@ pytestmark = [
 
 # Prints each sample after the state that is named on a line of stdin was put in force.
 _LOOK = """
-import logging, sys
+import logging, os, pathlib, sys
+if os.environ.get("WITHOUT_BINDING"):
+    sys.modules["pynvml"] = None  # as where it is not installed
 logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(message)s")
 from headway.scheduler.gpus import Gpus
 gpus = Gpus()
 for line in sys.stdin:
     pids = [int(word) for word in line.split()[1:]]
-    open(FAKE, "w").write(line.split()[0].replace("_", " ").replace("/", "\\n"))
+    if line.split()[0] == "gone":
+        pathlib.Path(FAKE).unlink(missing_ok=True)
+    else:
+        open(FAKE, "w").write(line.split()[0].replace("_", " ").replace("/", "\\n"))
     print([(s.gpu.index, s.gpu.uuid, s.gpu.total_mb, s.busy, s.free_mb) for s in gpus.sample(pids)])
 gpus.close()
 print("pynvml" in sys.modules)
+print(len(gpus.sample()))
 """
 
 
-def look(tmp_path: Path, states: list[str], *flags: str, library: bool = True) -> tuple[list[str], str]:
-    """Return a line per state and the log. A state: devices parted by `/`, and the pids that are ours."""
+def look(tmp_path: Path, states: list[str], *flags: str, library: bool = True, **env: str) -> tuple[list[str], str]:
+    """Return a line per state and the log. A state: devices parted by `/`, or "gone", and the pids that are ours.
+
+    Two lines follow: whether the binding was imported, and how many devices are found after `close`.
+    """
     if library:
         target = tmp_path / "libnvidia-ml.so.1"
         assert _COMPILER is not None
@@ -41,7 +50,7 @@ def look(tmp_path: Path, states: list[str], *flags: str, library: bool = True) -
     done = subprocess.run(
         [sys.executable, "-I", "-c", f"FAKE = {str(state)!r}\n{_LOOK}"],
         input="".join(f"{line}\n" for line in states),
-        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "FAKE_NVML": str(state)},
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "FAKE_NVML": str(state), **env},
         capture_output=True,
         text=True,
         check=True,
@@ -83,13 +92,45 @@ def test_a_library_that_lacks_functions_is_a_normal_case(tmp_path: Path) -> None
 
 def test_without_a_driver_nothing_is_imported(tmp_path: Path) -> None:
     lines, log = look(tmp_path, ["ok_0_0_0_0"], library=False)
-    assert lines == ["[]", "False"]
+    assert lines == ["[]", "False", "0"]
     assert log == ""
 
 
 def test_a_broken_driver_is_a_normal_case(tmp_path: Path) -> None:
     (tmp_path / "libnvidia-ml.so.1").write_bytes(b"not a library")
-    assert look(tmp_path, ["ok_0_0_0_0"], library=False)[0] == ["[]", "False"]
+    assert look(tmp_path, ["ok_0_0_0_0"], library=False)[0] == ["[]", "False", "0"]
+
+
+def test_a_driver_that_fails_as_a_whole_is_said_once_and_asked_again(tmp_path: Path) -> None:
+    lines, log = look(tmp_path, ["ok_0_0_0_0", "gone", "gone", "ok_0_0_0_0"], "-DCOMPLETE")
+    assert [line.count("GPU-fake") for line in lines[:4]] == [1, 0, 0, 1]
+    assert log.count("GPUs cannot be counted") == 1
+    assert lines[-1] == "1", "it is opened again after it was closed"
+
+
+def test_a_driver_that_is_not_loaded_is_a_normal_case(tmp_path: Path) -> None:
+    lines, log = look(tmp_path, ["ok_0_0_0_0"] * 2, "-DCOMPLETE", FAKE_NVML_FAILS="init")
+    assert lines == ["[]", "[]", "True", "0"]
+    assert log.count("GPUs are not used") == 1
+
+
+def test_a_driver_that_does_not_close_is_left_all_the_same(tmp_path: Path) -> None:
+    lines, log = look(tmp_path, ["ok_0_0_0_0"], "-DCOMPLETE", FAKE_NVML_FAILS="shutdown")
+    assert lines[-1] == "1", "it is opened again after it was closed"
+    assert "does not close" in log
+
+
+def test_without_the_binding_the_devices_are_not_used_and_that_is_said(tmp_path: Path) -> None:
+    lines, log = look(tmp_path, ["ok_0_0_0_0"] * 2, "-DCOMPLETE", WITHOUT_BINDING="1")
+    assert (lines[:2], lines[-1]) == (["[]", "[]"], "0")
+    assert log.count("nvidia-ml-py is not installed") == 1
+
+
+def test_where_nobody_tells_who_uses_a_device_nothing_of_it_counts_as_ours(tmp_path: Path) -> None:
+    """What is taken might be ours, but to count on it could mean to ask for more than there is."""
+    lines, log = look(tmp_path, ["mute_10_9216_77_512 77"] * 2, "-DCOMPLETE")
+    assert lines[0] == "[(0, 'GPU-fake-0', 16384.0, 0.1, 7168.0)]"
+    assert log.count("who uses GPU 0 cannot be told") == 1
 
 
 # The whole scheduler over the same library: what a task gets, and what becomes of it when the machine changes under it.

@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
 from headway.scheduler.config import OnBattery, SchedulerConfig
-from headway.scheduler.errors import QueueFullError
-from headway.scheduler.model import JobState, PausedChanged, Priority, Requirement, TaskQueued
-from headway.scheduler.stimuli import Closing, HeartbeatSeen, LevelsPaused, LevelsResumed, Reconfigured, Submitted
+from headway.scheduler.errors import QueueFullError, SchedulerClosedError, SubmissionError
+from headway.scheduler.model import (
+    ErrorKind,
+    Job,
+    JobState,
+    OnTaskFailure,
+    PausedChanged,
+    Priority,
+    Requirement,
+    Task,
+    TaskEnded,
+    TaskQueued,
+    TaskState,
+    TimeoutPolicy,
+)
+from headway.scheduler.stimuli import (
+    Closing,
+    HeartbeatSeen,
+    JobCancelled,
+    LevelsPaused,
+    LevelsResumed,
+    PrioritySet,
+    Reconfigured,
+    Submitted,
+    TimePassed,
+    Withdrawn,
+)
+from headway.scheduler.sweeps import AT_ONCE
 from tests.scheduler.world import Work, World, job, task
 
 LOW, BATCH, HIGH = Priority.LOW, Priority.BATCH, Priority.HIGH
@@ -189,3 +215,117 @@ def test_several_may_come_at_once() -> None:
     world.tell(Submitted((job(task("a")), job(task("b"))), (1, 2)))
     assert [record.title for record in (found.job for found in world.core.submitted)] == ["job", "job"]
     assert world.order == ["a", "b"]
+
+
+# ---- jobs that come, and tasks that follow
+
+
+class Source:
+    """A source that only a test asks."""
+
+    def __aiter__(self) -> Source:
+        return self
+
+    async def __anext__(self) -> Task:
+        raise StopAsyncIteration
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ({"job_id": "taken"}, "taken"),
+        ({"tasks": Source(), "window": 0}, "window is below 1"),
+        ({"tasks": 5}, "neither a sequence nor an async iterator"),
+    ],
+)
+def test_a_job_that_cannot_be_is_refused_with_all_that_came_with_it(what: dict[str, Any], said: str) -> None:
+    world = World()
+    world.run("first", Work(lasts_s=1.0), job_id="taken")
+    with pytest.raises(SubmissionError, match=said):
+        world.submit(job(task("fine")), dataclasses.replace(job(task("bad")), **what))
+    assert world.order == ["first"]
+    world.settle()
+    assert len(world.outcomes) == 1
+    world.check_empty()
+
+
+def test_a_closed_scheduler_takes_neither_one_nor_several() -> None:
+    world = World()
+    world.tell(Closing("the end"))
+    for jobs in ((job(task("a")),), (job(task("a")), job(task("b"))), (job(task("a"), share_key="k"),)):
+        with pytest.raises(SchedulerClosedError):
+            world.submit(*jobs)
+    world.check_empty()
+
+
+def test_an_id_may_be_used_again_when_its_job_has_ended_and_the_newer_one_is_remembered() -> None:
+    world = World()
+    for title in ("older", "newer"):
+        world.submit(job(task("t"), title=title, job_id="mine"))
+        world.settle()
+    found = world.core.book.find("mine")
+    assert found is not None
+    assert found.job.title == "newer"
+    assert [record.job.title for record in world.core.book.recent(10)] == ["newer"]
+
+
+@pytest.mark.parametrize("anyway", [False, True])
+def test_what_a_source_gives_behind_a_failure_is_skipped_unless_it_runs_anyway(anyway: bool) -> None:
+    world = World()
+    ticket = world.submit(
+        Job(type="t", title="fed", tasks=Source(), job_id="fed", on_task_failure=OnTaskFailure.CONTINUE)
+    )
+    world.feed("fed", [task("bad", fails=9, kind=ErrorKind.NOT_FOUND)])
+    world.pass_s(1.0)
+    world.feed("fed", [task("after", after=("bad",), run_anyway=anyway)], exhausted=True)
+    world.settle()
+    found = world.outcome(ticket[0], "after")
+    assert found.state is (TaskState.COMPLETED if anyway else TaskState.SKIPPED)
+    assert (found.error is None) is anyway
+    assert found.error is None or "bad" in found.error.message
+
+
+def test_what_a_source_gives_when_its_job_is_being_cancelled_is_not_taken() -> None:
+    """What runs has its grace, so that the job is still there."""
+    world = World()
+    ticket = world.submit(Job(type="t", title="fed", tasks=Source(), job_id="fed"))
+    world.feed("fed", [task("deaf", 9.0, stubborn_s=0.05)])
+    world.tell(JobCancelled("fed", "enough"))
+    world.feed("fed", [task("more")])
+    world.settle()
+    assert world.order == ["deaf"]
+    assert set(world.outcomes[ticket[0]].results) == {"deaf"}
+    world.check_empty()
+
+
+def test_somebodys_word_goes_for_all_who_share() -> None:
+    """Nor does it count any more who among them was more urgent."""
+    world = World()
+    world.run("all of it", Work(lasts_s=1.0), requirement=Requirement(cpu_cores=1.5, memory_mb=1))
+    want: dict[str, Any] = {"share_key": "k", "requirement": Requirement(cpu_cores=1.5, memory_mb=1)}
+    tickets = [world.run("shared", priority=priority, **want) for priority in (LOW, HIGH)]
+    [record] = [found for found in world.core.book.active.values() if found.waiters is not None]
+    assert record.priority is HIGH
+    world.tell(PrioritySet(record.job_id, BATCH))
+    assert record.priority is BATCH
+    world.tell(Withdrawn(tickets[1], "gone"))
+    assert record.priority is BATCH
+    world.settle()
+    assert world.outcomes[tickets[0]].state is JobState.COMPLETED
+    world.check_empty()
+
+
+def test_a_sweep_that_is_slower_than_a_limit_ends_nobody_twice() -> None:
+    """Thousands are being cancelled, a few at a time, when the longest time in the queue of all of them is over."""
+    world = World()
+    many = [task(f"t{n}", 9.0, cores=1.5, timeout=TimeoutPolicy(queue_s=1.0)) for n in range(10 * AT_ONCE)]
+    ticket = world.submit(job(*many, job_id="crowd"))[0]
+    while world.core.jobs.sweeps.works:
+        world.tell(TimePassed())
+    world.tell(JobCancelled("crowd", "enough"))
+    world.now_s = 2.0
+    world.settle()
+    states = {found.state for found in world.outcomes[ticket].results.values()}
+    assert states == {TaskState.CANCELLED}
+    assert len(world.of(TaskEnded)) == len(many)
+    world.check_empty()

@@ -16,6 +16,7 @@ from headway.scheduler import (
     Job,
     Priority,
     Requirement,
+    RetryPolicy,
     Scheduler,
     SchedulerConfig,
     Step,
@@ -126,6 +127,52 @@ def test_a_task_is_written_with_all_that_decides_what_it_does(run_virtual: Run) 
     assert first["steps"] == [0.5, 0.25]
     assert (second["after"], second["kind"], second["cores"]) == ([0], "process", 1.0)
     assert {facts["cores"] for facts in by_job[6]} == {0.3}
+
+
+async def an_odd_morning(scheduler: Scheduler) -> None:
+    """What is tried again, and what ends in the instant in which it comes."""
+    tries: list[int] = []
+
+    async def flaky() -> None:
+        tries.append(1)
+        await asyncio.sleep(0.1 * len(tries))
+        if len(tries) < 3:
+            raise ConnectionError("SECRET host")
+
+    again = scheduler.run(flaky, name="again", retry=RetryPolicy(max_retries=3), priority=Priority.LOW)
+    too_late = scheduler.run(work, name="too late", deadline_at_s=asyncio.get_running_loop().time() - 1.0)
+    assert (await too_late).results["too late"].attempts == 0
+    await again.value()
+
+
+def test_what_is_tried_again_is_one_line_and_what_never_waited_is_none(
+    run_virtual: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The step's time is that of the last attempt, which is what the next like it will cost."""
+    [facts] = tasks(recorded(run_virtual, an_odd_morning))
+    assert (facts["at"], facts["attempts"], facts["end"], facts["class"]) == (0.0, 3, "COMPLETED", "LOW")
+    assert facts["steps"] == [pytest.approx(0.3, abs=0.01)]
+    assert "failed at" not in caplog.text, "the recorder broke at what it did not know"
+
+
+def test_what_was_there_before_the_recording_is_not_in_it(run_virtual: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """When it began nobody knows, and half a task would count as a quick one."""
+    lines: list[str] = []
+
+    async def live() -> None:
+        config = SchedulerConfig(stall_report_s=math.inf)
+        machine = FixedMachine(Totals(cpu_cores=2, memory_mb=10_000))
+        async with Scheduler(config, executors=inline_executors(), machine=machine) as scheduler:
+            before = scheduler.run(work, 1.0, name="before")
+            await asyncio.sleep(0.5)
+            scheduler.record(lines.append)
+            await scheduler.run(work, 0.2, name="after", priority=Priority.HIGH).value()
+            await before.value()
+
+    run_virtual(live())
+    assert [facts["class"] for facts in tasks(lines)] == ["HIGH"]
+    assert len(lines) == 3
+    assert "failed at" not in caplog.text, "the recorder broke at what it did not know"
 
 
 def test_the_simulator_lives_it_again(run_virtual: Run) -> None:

@@ -339,7 +339,7 @@ class Flow:
         wait, owner.wait = owner.wait, None
         if wait is Wait.RETRY:
             self.ready(owner, now_s)
-        elif wait is Wait.QUEUE:
+        else:
             self.limits.waited_too_long(owner, now_s)
 
     def beat(self, run_id: int, now_s: float) -> None:
