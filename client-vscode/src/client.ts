@@ -33,13 +33,17 @@ export class Sidecar implements vscode.Disposable {
   private readonly phases = new vscode.EventEmitter<Phase>();
   private readonly queues = new vscode.EventEmitter<protocol.QueueState>();
   private readonly jobs = new vscode.EventEmitter<protocol.JobInfo>();
+  private readonly alarms = new vscode.EventEmitter<protocol.Alert>();
   readonly onPhase = this.phases.event;
   readonly onQueueState = this.queues.event;
   readonly onJob = this.jobs.event;
+  readonly onAlert = this.alarms.event;
   private readonly backoff = new Backoff(RESTART_POLICY);
   private newest: protocol.QueueState | undefined;
   /** What a person has paused; a crash does not change their mind. */
   private pausedByPerson: readonly protocol.PriorityName[] = [];
+  /** When background work that a person has paused goes on by itself; undefined: when it is resumed. */
+  pausedUntilMs: number | undefined;
   private readonly warnings = new Map<string, protocol.Alert>();
   private current: Phase = { kind: "stopped" };
   private attempt: Attempt | undefined;
@@ -126,7 +130,7 @@ export class Sidecar implements vscode.Disposable {
 
   dispose(): void {
     void this.stop();
-    vscode.Disposable.from(this.phases, this.queues, this.jobs).dispose();
+    vscode.Disposable.from(this.phases, this.queues, this.jobs, this.alarms).dispose();
   }
 
   private async end(phase: Phase): Promise<void> {
@@ -272,6 +276,7 @@ export class Sidecar implements vscode.Disposable {
       } else {
         this.warnings.set(alert.alertId, alert);
       }
+      this.alarms.fire(alert);
       if (this.newest !== undefined) {
         this.queues.fire(this.newest);
       }

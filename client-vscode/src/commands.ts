@@ -4,7 +4,7 @@ import { ResponseError } from "vscode-languageclient/node";
 import { carryOut } from "./announcements";
 import { NotRunningError, SilentError } from "./client";
 import type { Context } from "./context";
-import { showJobs } from "./jobs";
+import { cancelOne, showJobs } from "./jobs";
 import { stateText } from "./labels";
 import { showMenu } from "./menu";
 import { remedies, remedyText } from "./problems";
@@ -17,6 +17,7 @@ export function activate(context: Context): vscode.Disposable {
   return vscode.Disposable.from(
     on("showMenu", () => showMenu(context)),
     on("showJobs", () => showJobs(context)),
+    on("cancelJob", () => cancelOne(context)),
     on("showLog", () => Promise.resolve(context.log.show(true))),
     on("restart", () => server.restart()),
     on("stop", () => server.stop()),

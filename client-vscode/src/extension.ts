@@ -5,6 +5,8 @@ import { Sidecar } from "./client";
 import * as commands from "./commands";
 import type { Context } from "./context";
 import { TraceChannel } from "./logs";
+import * as engines from "./engines";
+import * as pausing from "./pausing";
 import { Preparation } from "./preparation";
 import * as schedulerview from "./schedulerview";
 import * as settings from "./settings";
@@ -25,6 +27,8 @@ export function activate(extension: vscode.ExtensionContext): void {
     status.activate(context),
     announcements.activate(context),
     commands.activate(context),
+    engines.activate(context),
+    pausing.activate(context),
     schedulerview.activate(context),
     timeline.activate(context),
     trust.activate(context),

@@ -35,6 +35,20 @@ export async function showJobs(context: Context): Promise<void> {
   }).finally(() => pick.dispose());
 }
 
+/** Lets a person choose what is to be stopped. */
+export async function cancelOne(context: Context): Promise<void> {
+  const snapshot = await context.server.ask(protocol.snapshot, {});
+  const active = snapshot.recentJobs.filter((job) => ["PENDING", "RUNNING", "PAUSED"].includes(job.state));
+  if (active.length === 0) {
+    vscode.window.setStatusBarMessage(vscode.l10n.t("Headway: nothing runs that could be cancelled"), 4000);
+    return;
+  }
+  const picked = await vscode.window.showQuickPick(rows(active), { title: vscode.l10n.t("Headway: cancel a job") });
+  if (picked?.job !== undefined) {
+    await context.server.ask(protocol.cancelJob, { jobId: picked.job.jobId });
+  }
+}
+
 async function act(context: Context, job: protocol.JobInfo, stop: boolean): Promise<void> {
   await (stop
     ? context.server.ask(protocol.cancelJob, { jobId: job.jobId })

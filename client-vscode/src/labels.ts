@@ -13,6 +13,8 @@ export interface StatusInput {
   /** What the server warns of now. */
   readonly alerts: readonly string[];
   readonly trusted: boolean;
+  /** When paused work goes on by itself; missing: when it is resumed. */
+  readonly pausedUntilMs?: number | undefined;
 }
 
 export type Look = "starting" | "idle" | "restricted" | "busy" | "paused" | "degraded" | "error" | "stopped" | "restarting";
@@ -33,7 +35,8 @@ const ICONS: Readonly<Record<Look, string>> = {
 export const TOOLTIP_COMMANDS = [
   "headway.pauseBackground",
   "headway.resumeBackground",
-  "headway.showJobs",
+  "headway.jobs.focus",
+  "headway.showTimeline",
   "headway.showLog",
   "headway.restart",
   "headway.chooseInterpreter",
@@ -131,7 +134,7 @@ export function stateText(input: StatusInput, t: Translate): string {
       return queue.pauseReason === null ? counts : `${counts}. ${pauseText(queue.pauseReason, t)}`;
     }
     case "paused":
-      return pauseText(queue.pauseReason, t);
+      return pausedText(queue.pauseReason, input.pausedUntilMs, t);
     case "degraded":
       return queue.message ?? t("Something does not work; the log says more");
     case "error":
@@ -143,6 +146,13 @@ export function stateText(input: StatusInput, t: Translate): string {
 export function titledState(input: StatusInput, t: Translate): string {
   const state = stateText(input, t);
   return state.includes("Headway") ? state : `Headway: ${state}`;
+}
+
+/** Why background work rests, and until when where that is known. */
+function pausedText(reason: PauseReason | null, untilMs: number | undefined, t: Translate): string {
+  const why = pauseText(reason, t);
+  const time = untilMs === undefined ? "" : new Date(untilMs).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  return time === "" || (reason ?? "user") !== "user" ? why : t("{0} until {1}", why, time);
 }
 
 /** Why background work rests. */
@@ -254,7 +264,8 @@ function queueParts(queue: QueueState, t: Translate): string[] {
     const [p50, p95] = [milliseconds(completion.p50Ms, t), milliseconds(completion.p95Ms, t)];
     parts.push(escaped(t("Completion: half within {0}, 95 % within {1} ({2} so far)", p50, p95, completion.count)));
   }
-  parts.push(escaped(pressureText(queue, t)));
+  const pressure = pressureText(queue, t);
+  parts.push(escaped(indexText(queue, t)), escaped(resourceText(queue, t)), escaped(pressure === "" ? "" : t("This machine: {0}", pressure)));
   return parts.filter((part) => part !== "");
 }
 
@@ -267,10 +278,38 @@ function table(queue: QueueState, t: Translate): string {
   const rows = PRIORITIES.map((priority) => {
     const depth = queue.queues[priority];
     const rests = queue.pausedPriorities.includes(priority) ? ` $(debug-pause)` : "";
-    return `| ${escaped(priorityText(priority, t))}${rests} | ${depth.running} | ${depth.queued} |`;
+    const times = queue.times?.[priority];
+    const took = [times?.waitP95Ms ?? null, times?.runP95Ms ?? null].map((value) => milliseconds(value, t));
+    return `| ${[escaped(priorityText(priority, t)) + rests, depth.running, depth.queued, ...took].join(" | ")} |`;
   });
   const gap = "&nbsp;&nbsp;";
-  return [`| ${t("Priority")} | ${gap}${t("Running")} | ${gap}${t("Waiting")} |`, "| :-- | --: | --: |", ...rows].join("\n");
+  const head = [t("Priority"), ...[t("Running"), t("Waiting"), t("Waited*"), t("Ran*")].map((name) => gap + escaped(name))];
+  const note = `<small>${escaped(t("* 95 % of the newest tasks, at most"))}</small>`;
+  return [`| ${head.join(" | ")} |`, "| :-- | --: | --: | --: | --: |", ...rows, "", note].join("\n");
+}
+
+/** The index in a line; empty where the server says nothing of it. */
+function indexText(queue: QueueState, t: Translate): string {
+  const { indexed } = queue;
+  if (indexed === undefined || indexed.state === "off") {
+    return "";
+  }
+  return t("Index: {0} files, {1} symbols", compact(indexed.files), compact(indexed.symbols));
+}
+
+/** What Headway's own work holds of what it may have. */
+function resourceText(queue: QueueState, t: Translate): string {
+  const { cpuCores: cores, memoryMb: memory, gpuCount: gpus } = queue.resources;
+  const parts = [
+    cores === undefined ? "" : t("{0} of {1} cores", round(cores.used), round(cores.total)),
+    memory === undefined ? "" : t("{0} of {1} GiB", round(memory.used / 1024), round(memory.total / 1024)),
+    gpus === undefined || gpus.total === 0 ? "" : t("{0} of {1} GPUs", gpus.used, gpus.total),
+  ].filter((part) => part !== "");
+  return parts.length === 0 ? "" : t("Its work holds {0}", parts.join(" · "));
+}
+
+function round(value: number): string {
+  return String(Math.round(value * 10) / 10);
 }
 
 function pressureText(queue: QueueState, t: Translate): string {
@@ -293,7 +332,8 @@ function links(input: StatusInput, t: Translate): string {
       paused
         ? ["headway.resumeBackground", "$(debug-start)", t("Resume background work")]
         : ["headway.pauseBackground", "$(debug-pause)", t("Pause background work")],
-      ["headway.showJobs", "$(list-unordered)", t("Jobs")],
+      ["headway.jobs.focus", "$(list-tree)", t("Jobs")],
+      ["headway.showTimeline", "$(graph-line)", t("Timeline")],
     );
   }
   if (input.phase.kind === "failed" && (input.phase.problem.kind === "noPython" || input.phase.problem.kind === "chosenPython")) {

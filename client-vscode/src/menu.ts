@@ -6,13 +6,18 @@ import { look, titledState, type StatusInput } from "./labels";
 import { remedies, remedyText } from "./problems";
 
 interface Choice extends vscode.QuickPickItem {
+  /** The command that it runs. */
+  readonly id?: string;
   readonly run?: () => Thenable<unknown>;
 }
 
 export async function showMenu(context: Context): Promise<void> {
-  const { phase, queue, alerts } = context.server;
-  const input: StatusInput = { phase, queue, alerts, trusted: vscode.workspace.isTrusted };
-  const picked = await vscode.window.showQuickPick<Choice>(choices(context, input), {
+  const { phase, queue, alerts, pausedUntilMs } = context.server;
+  const input: StatusInput = { phase, queue, alerts, pausedUntilMs, trusted: vscode.workspace.isTrusted };
+  // What others have not registered, or not yet, is not offered.
+  const present = new Set(await vscode.commands.getCommands(true));
+  const offered = choices(context, input).filter((choice) => choice.id === undefined || present.has(choice.id));
+  const picked = await vscode.window.showQuickPick<Choice>(offered, {
     title: titledState(input, vscode.l10n.t),
     placeHolder: vscode.l10n.t("What Headway should do"),
   });
@@ -33,6 +38,7 @@ function choices(context: Context, input: StatusInput): Choice[] {
     offered.push(separator(t("Work")), ...work(input));
   }
   offered.push(separator(t("Server")), command("headway.showLog", "$(output)", t("Show Log")));
+  offered.push(command("headway.doctor", "$(pulse)", t("Doctor"), t("looks what is wrong")));
   if (phase.kind === "stopped") {
     offered.push(command("headway.restart", "$(debug-start)", t("Start Server")));
   } else if (phase.kind !== "failed") {
@@ -56,9 +62,14 @@ function work(input: StatusInput): Choice[] {
     paused
       ? command("headway.resumeBackground", "$(debug-start)", t("Resume Background Work"), t("index, analysis, tests"))
       : command("headway.pauseBackground", "$(debug-pause)", t("Pause Background Work"), t("index, analysis, tests")),
+    ...(paused ? [] : [command("headway.pauseForAnHour", "$(watch)", t("Pause for an Hour"), t("goes on by itself"))]),
+    command("headway.cancelJob", "$(debug-stop)", t("Cancel a Job…")),
+    command("headway.search", "$(search)", t("Search Code…")),
+    command("headway.jobs.focus", "$(list-tree)", t("Show Scheduler"), t("what runs, waits and has ended")),
+    command("headway.showTimeline", "$(graph-line)", t("Show Timeline"), t("of the last ten minutes")),
     command("headway.showJobs", "$(list-unordered)", t("Show Jobs"), t("running and recent, with their errors")),
     command("headway.reindex", "$(refresh)", t("Reindex Workspace")),
-    command("headway.analyzeWorkspace", "$(search)", t("Analyze Workspace")),
+    command("headway.analyzeWorkspace", "$(checklist)", t("Analyze Workspace")),
   ];
   offered.push(
     look(input) === "restricted" || !input.trusted
@@ -70,7 +81,7 @@ function work(input: StatusInput): Choice[] {
 }
 
 function command(id: string, icon: string, title: string, description = ""): Choice {
-  return { label: `${icon} ${title}`, description, run: () => vscode.commands.executeCommand(id) };
+  return { id, label: `${icon} ${title}`, description, run: () => vscode.commands.executeCommand(id) };
 }
 
 function separator(label: string): Choice {

@@ -89,6 +89,18 @@ export interface Latency {
   readonly p99Ms: number;
 }
 
+/** How long 95 % of the newest tasks of a priority waited and ran; null where none has ended. */
+export interface TaskTimes {
+  readonly waitP95Ms: number | null;
+  readonly runP95Ms: number | null;
+}
+
+export interface Indexed {
+  readonly files: number;
+  readonly symbols: number;
+  readonly state: string;
+}
+
 export interface QueueState {
   readonly seq: number;
   readonly at: number;
@@ -103,6 +115,8 @@ export interface QueueState {
   readonly latency: Readonly<Record<string, Latency>>;
   readonly alerts: number;
   readonly message: string | null;
+  readonly times?: Readonly<Record<PriorityName, TaskTimes>>;
+  readonly indexed?: Indexed;
   readonly truncated?: boolean;
 }
 

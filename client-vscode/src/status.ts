@@ -27,8 +27,8 @@ export function activate(context: Context): vscode.Disposable {
     (face) => show(item, face),
   );
   const update = (): void => {
-    const { phase, queue, alerts } = context.server;
-    pacer.offer(faceOf({ phase, queue, alerts, trusted: vscode.workspace.isTrusted }));
+    const { phase, queue, alerts, pausedUntilMs } = context.server;
+    pacer.offer(faceOf({ phase, queue, alerts, pausedUntilMs, trusted: vscode.workspace.isTrusted }));
   };
   const listeners = [
     context.server.onPhase(update),
@@ -63,6 +63,7 @@ function show(item: vscode.StatusBarItem, face: Face): void {
     item.backgroundColor = background(face.look);
   }
   const markdown = new vscode.MarkdownString(face.tooltip, true);
+  markdown.supportHtml = true; // for small print; what comes from the server is escaped
   markdown.isTrusted = { enabledCommands: TOOLTIP_COMMANDS };
   item.tooltip = markdown;
 }

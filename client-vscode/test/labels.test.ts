@@ -88,13 +88,30 @@ test("counts take at most four characters", () => {
 
 test("the tooltip has a row for each priority, the jobs, the latency and only known commands", () => {
   const text = tooltip(running(BUSY), english);
-  assert.match(text, /\| Batch · index, analysis \| 1 \| 412 \|/);
+  assert.match(text, /\| Batch · index, analysis \| 1 \| 412 \| – \| – \|/);
   assert.match(text, /▰▰▰▰▱▱▱▱▱▱ Index django — 42 % \\\(1200 of 2857\\\)/);
   assert.match(text, /half within 8\\.1 ms, 95 % within 21 ms \\\(40 so far\\\)/);
   assert.match(text, /CPU 31 % · memory 42 %/);
   const commands = [...text.matchAll(/\(command:([^)]+)\)/g)].map((match) => match[1]);
   assert.ok(commands.length >= 3);
   commands.forEach((command) => assert.ok((TOOLTIP_COMMANDS as readonly (string | undefined)[]).includes(command), command));
+});
+
+test("the tooltip tells times by priority, the index, what work holds and what the machine does", () => {
+  const none = { waitP95Ms: null, runP95Ms: null };
+  const times = { CRITICAL: none, HIGH: none, NORMAL: none, LOW: none, BATCH: { waitP95Ms: 1200, runP95Ms: 80.4 } };
+  const resources = { cpuCores: { total: 2, used: 1.3, reserved: 0.5 }, memoryMb: { total: 6144, used: 600, reserved: 256 } };
+  const text = tooltip(running({ ...BUSY, times, resources, indexed: { files: 2857, symbols: 41_000, state: "complete" } }), english);
+  assert.match(text, /\| Batch · index, analysis \| 1 \| 412 \| 1200 ms \| 80 ms \|/);
+  assert.match(text, /Index\\: 2\\.9k files, 41k symbols/);
+  assert.match(text, /Its work holds 1\\.3 of 2 cores · 0\\.6 of 6 GiB/);
+  assert.match(text, /This machine\\: CPU 31 % · memory 42 %/);
+});
+
+test("a pause for an hour says until when", () => {
+  const paused: StatusInput = { ...running({ ...IDLE, state: "paused", pausedPriorities: ["LOW", "BATCH"], pauseReason: "user" }), pausedUntilMs: 0 };
+  assert.match(stateText(paused, english), /^Background work is paused until \d\d:\d\d$/);
+  assert.equal(stateText({ ...paused, pausedUntilMs: undefined }, english), "Background work is paused");
 });
 
 test("names from the server make no links and no icons", () => {

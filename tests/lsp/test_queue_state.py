@@ -50,6 +50,27 @@ def test_payloads_have_the_declared_keys(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_a_state_says_how_long_tasks_waited_and_ran_and_how_far_the_index_is(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        root = tmp_path / "code"
+        root.mkdir()
+        (root / "a.py").write_text("def made():\n    pass\n")
+        async with server(tmp_path) as wire:
+            await wire.initialize(root)
+            await wire.ask("headway/submit", submission("times", *(probe(f"t{n}", ms=20) for n in range(10))))
+            await wire.ask("headway/submit", {"type": "index", "arguments": {}})
+            snapshot = await wire.ask("headway/snapshot", {})
+            normal, high = snapshot["times"]["NORMAL"], snapshot["times"]["HIGH"]
+            assert normal["runP95Ms"] >= 15
+            assert normal["waitP95Ms"] >= 0
+            assert high == {"waitP95Ms": None, "runP95Ms": None}
+            assert snapshot["indexed"]["files"] == 1
+            assert snapshot["indexed"]["symbols"] == 2  # the module and its function
+            assert await wire.exit() == 0
+
+    run(scenario())
+
+
 def test_hundreds_of_tasks_are_told_calmly_and_the_last_word_is_true(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with server(tmp_path) as wire:

@@ -84,12 +84,36 @@ export async function schedulerView(): Promise<void> {
         await stopped.locator(".label-name").first().hover({ timeout: 5_000 });
         await hover.waitFor({ timeout: 5_000 });
         const text = await hover.innerText({ timeout: 1_000 });
-        return text.includes("Submitted") ? text : undefined;
+        // Rows move while jobs end, and the mouse may be over another by now: then it looks again.
+        return text.includes("Submitted") && text.includes("stopped") ? text : undefined;
       }, "a tooltip with the times", 60_000);
       assert.match(tooltip, /Priority\s+Low/);
       await now.shot("scheduler-tooltip");
     });
     await timeline(now, workspace);
+    await now.check("the tooltip, the menu and the language status tell the rest", async (editor) => {
+      await editor.openFile("main.py");
+      await eventually(async () => {
+        const text = await editor.statusTooltip();
+        return [/Waited\*/, /Index: \d+ files/, /Its work holds/, /This machine: /, /Timeline/].every((part) => part.test(text));
+      }, "a tooltip with times, index and resources", 60_000);
+      await now.shot("status-tooltip");
+      await editor.focusEditor();
+      const menu = await editor.openStatusMenu();
+      for (const entry of ["Pause for an Hour", "Cancel a Job", "Show Scheduler", "Show Timeline", "Reindex", "Show Log", "Restart", "Settings"]) {
+        assert.ok(menu.some((row) => row.includes(entry)), `${entry} in ${menu.join("; ")}`);
+      }
+      await now.shot("status-menu");
+      await editor.pick("Pause for an Hour");
+      await editor.status(/paused until \d\d:\d\d/);
+      await editor.command("Headway: Resume Background Work");
+      await editor.status(/: (Idle|\d+ running)/);
+      await editor.page.locator('[id="status.languageStatus"]').first().hover();
+      const engines = editor.page.locator(".monaco-hover:visible, .workbench-hover-container:visible", { hasText: "ruff" }).first();
+      await engines.waitFor({ timeout: 20_000 });
+      await now.shot("language-status");
+      await editor.focusEditor();
+    });
     await now.check("a stopped server is said, and what to do", async (editor) => {
       await editor.command("Headway: Stop Server");
       const welcome = editor.page.locator(`${PANE} .welcome-view-content`).first();

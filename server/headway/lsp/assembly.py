@@ -19,6 +19,7 @@ from headway.lsp.job_updates import JobReporter
 from headway.lsp.language_requests import LanguageRequests
 from headway.lsp.latency import Latencies
 from headway.lsp.progress import ProgressReporter
+from headway.lsp.protocol import Indexed
 from headway.lsp.queue_state import QueueStateReporter
 from headway.lsp.search_requests import SearchRequests
 from headway.lsp.workspace_sync import WorkspaceSync
@@ -70,6 +71,7 @@ class Assembly:
             self._scheduler,
             trouble=lambda: self._session.trouble,
             latency=latencies.current,
+            indexed=self._indexed,
             tongue=tongue,
         )
         self._jobs = JobReporter(connection, self._scheduler, tongue)
@@ -152,6 +154,10 @@ class Assembly:
             _log.warning("the session did not end within %g s; what is left is killed", _CLOSE_S)
         if self._recording is not None:
             self._recording.close()
+
+    def _indexed(self) -> Indexed:
+        info = self._session.index_info()
+        return {"files": info["files"], "symbols": info["symbols"], "state": info["state"]}
 
     def _history_problem(self, problem: HistoryProblem) -> None:
         # It costs the past, not the present: worth a word, but the server is not degraded by it. That another window

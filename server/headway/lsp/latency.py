@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from headway.lsp.protocol import Latency
+from headway.lsp.protocol import Latency, PriorityName, TaskTimes
+from headway.scheduler.model import Priority, TaskEnded
 from headway.scheduler.sketch import Sketch
 
 # What a person waits for, by the name that it has in `latency`.
@@ -19,6 +20,8 @@ WATCHED = {
 
 # So many completions are kept one by one: an hour of steady typing.
 _MOST_COMPLETIONS = 5_000
+# Of each priority so many of the newest tasks count; they are sorted with each state that is told.
+_MOST_TASKS = 200
 
 
 class Latencies:
@@ -55,3 +58,31 @@ class Latencies:
                 "p99Ms": p99_s * 1000,
             }
         return shown
+
+
+class RecentTimes:
+    """How long the newest tasks of each priority waited and ran, for `queueState.times`."""
+
+    def __init__(self) -> None:
+        self._waited_s = [deque[float](maxlen=_MOST_TASKS) for _ in Priority]
+        self._ran_s = [deque[float](maxlen=_MOST_TASKS) for _ in Priority]
+
+    def ended(self, event: TaskEnded) -> None:
+        """Count a task that has ended; one that never ran says nothing of running."""
+        self._waited_s[event.priority].append(event.outcome.waited_s)
+        if event.outcome.attempts:
+            self._ran_s[event.priority].append(event.outcome.ran_s)
+
+    def current(self) -> dict[PriorityName, TaskTimes]:
+        """Return the 95th percentiles by priority, null where nothing has ended."""
+        names: tuple[PriorityName, ...] = ("CRITICAL", "HIGH", "NORMAL", "LOW", "BATCH")
+        return {
+            name: {"waitP95Ms": _p95_ms(self._waited_s[level]), "runP95Ms": _p95_ms(self._ran_s[level])}
+            for level, name in enumerate(names)
+        }
+
+
+def _p95_ms(seconds: deque[float]) -> float | None:
+    if not seconds:
+        return None
+    return sorted(seconds)[int(0.95 * (len(seconds) - 1))] * 1000

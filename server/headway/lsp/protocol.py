@@ -124,6 +124,21 @@ class Latency(TypedDict):
     p99Ms: float
 
 
+class TaskTimes(TypedDict):
+    """How long 95 % of the newest tasks of a priority waited and ran; null where none has ended."""
+
+    waitP95Ms: float | None
+    runP95Ms: float | None
+
+
+class Indexed(TypedDict):
+    """How far the index is, in short."""
+
+    files: int
+    symbols: int
+    state: str
+
+
 class QueueState(TypedDict):
     """`headway/queueState`: what the scheduler does, in summary."""
 
@@ -140,6 +155,8 @@ class QueueState(TypedDict):
     latency: dict[str, Latency]
     alerts: int
     message: str | None
+    times: NotRequired[dict[PriorityName, TaskTimes]]
+    indexed: NotRequired[Indexed]
     truncated: NotRequired[bool]
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Hashable
 
 from headway.lsp import payloads
 from headway.lsp.connection import Connection
-from headway.lsp.protocol import QUEUE_STATE, Latency, QueueState, ServerState
+from headway.lsp.latency import RecentTimes
+from headway.lsp.protocol import QUEUE_STATE, Indexed, Latency, QueueState, ServerState
 from headway.lsp.tongue import Tongue
 from headway.scheduler import Scheduler
-from headway.scheduler.model import Event, Priority, RunningView, Snapshot
+from headway.scheduler.model import Event, Priority, RunningView, Snapshot, TaskEnded
 
 # Four a second at most; the rest of the interval is for the clocks of two processes.
 _INTERVAL_S = 0.26
@@ -26,6 +27,7 @@ class QueueStateReporter:
     Args:
         trouble: Says what is off, or None.
         latency: Gives the answer times to show.
+        indexed: Says how far the index is.
         tongue: Says it in the client's language.
     """
 
@@ -36,12 +38,15 @@ class QueueStateReporter:
         *,
         trouble: Callable[[], str | None],
         latency: Callable[[], dict[str, Latency]],
+        indexed: Callable[[], Indexed],
         tongue: Tongue,
     ) -> None:
         self._connection = connection
         self._scheduler = scheduler
         self._trouble = trouble
         self._latency = latency
+        self._indexed = indexed
+        self._times = RecentTimes()
         self._tongue = tongue
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -85,6 +90,8 @@ class QueueStateReporter:
         return self._payload(snapshot, self._seq + 1 if changed else self._seq)
 
     def _on_event(self, event: Event) -> None:
+        if isinstance(event, TaskEnded):
+            self._times.ended(event)
         self.poke()
 
     def _look_at(self, when_s: float) -> None:
@@ -151,6 +158,8 @@ class QueueStateReporter:
             "latency": self._latency(),
             "alerts": len(self._scheduler.alerts.active()),
             "message": None if trouble is None else self._tongue.tell(trouble),
+            "times": self._times.current(),
+            "indexed": self._indexed(),
         }
         if len(jobs) < len(snapshot.jobs) or len(running) < sum(depth.running for depth in snapshot.depths.values()):
             state["truncated"] = True
