@@ -187,7 +187,7 @@ async def test_in_an_untrusted_workspace_it_is_not_started_and_trust_starts_it(
 
 @pytest.mark.asyncio
 async def test_taken_out_of_the_settings_it_ends_and_put_in_it_starts(office: OpenOffice) -> None:
-    async with office(trusted=True, settings=settings(priority="BATCH")) as place:
+    async with office(trusted=True, settings=settings(priority="NORMAL")) as place:
         desk = Desk(place)
         await place.start()
         desk.open("main.cpp", SOURCE)
@@ -198,7 +198,7 @@ async def test_taken_out_of_the_settings_it_ends_and_put_in_it_starts(office: Op
         assert server.pid is not None
         process = psutil.Process(server.pid)
         if sys.platform == "linux":
-            assert process.nice() > 0  # as background work
+            assert process.nice() > 0  # it gives way
         place.session.configure({"engines": []}, whole=False)
         assert desk.others.engine("cpp") is None
         await asyncio.to_thread(process.wait, 60)
