@@ -108,6 +108,16 @@ export class Sidecar implements vscode.Disposable {
     return token === undefined ? client.sendRequest<Result>(type.method, params) : client.sendRequest<Result>(type.method, params, token);
   }
 
+  /** As `request`, and gives what is known before the answer as soon as it is. */
+  follow<Params, Result, Part>(
+    type: protocol.Streamed<Params, Result, Part>,
+    params: Params,
+    take: (part: Part) => void,
+    token?: vscode.CancellationToken,
+  ): Promise<Result> {
+    return this.running().withParts(type, (partialResultToken) => this.request(type, { ...params, partialResultToken }, token), take);
+  }
+
   /** As `request`, for what is answered at once. Raises SilentError where it is not. */
   ask<Params, Result>(type: protocol.Request<Params, Result>, params: Params): Promise<Result> {
     const ask = (token: vscode.CancellationToken): Promise<Result> => this.request(type, params, token);

@@ -5,6 +5,7 @@ import {
   CloseAction,
   ErrorAction,
   LanguageClient,
+  ProgressType,
   RevealOutputChannelOn,
   type DynamicFeature,
   type LanguageClientOptions,
@@ -13,7 +14,7 @@ import {
 import { SECTION, languagesServed } from "./config";
 import { documentSelector } from "./languages";
 import { ServerLog } from "./logs";
-import type { InitializationOptions } from "./protocol";
+import type { InitializationOptions, Streamed } from "./protocol";
 import { SAVING } from "./saving";
 
 /** Longest that an orderly end may take before the process is killed. The editor itself waits about five seconds. */
@@ -58,6 +59,8 @@ export class Connection implements vscode.Disposable {
   /** Resolves when the process is gone, whoever ended it. */
   readonly ended: Promise<Ended>;
   private readonly serverLog: ServerLog;
+  /** Requests so far whose answers come in parts. */
+  private asked = 0;
 
   private constructor(
     readonly client: LanguageClient,
@@ -94,6 +97,22 @@ export class Connection implements vscode.Disposable {
     } catch (error) {
       await connection.close();
       throw error;
+    }
+  }
+
+  /** Sends a request with a token of its own, and gives what comes under it before the answer. */
+  async withParts<Params, Result, Part>(
+    _type: Streamed<Params, Result, Part>,
+    send: (token: string) => Promise<Result>,
+    take: (part: Part) => void,
+  ): Promise<Result> {
+    this.asked += 1;
+    const token = `headway-parts-${this.asked}`;
+    const listener = this.client.onProgress(new ProgressType<Part>(), token, take);
+    try {
+      return await send(token);
+    } finally {
+      listener.dispose();
     }
   }
 

@@ -12,6 +12,7 @@ import * as schedulerview from "./schedulerview";
 import * as settings from "./settings";
 import * as status from "./status";
 import * as timeline from "./timeline";
+import * as testing from "./testing";
 import * as trust from "./trust";
 
 /** Servers of this window that must have ended before the editor ends: one, or none. */
@@ -33,6 +34,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     timeline.activate(context),
     trust.activate(context),
     settings.activate(context),
+    testing.activate(context),
     server,
     trace,
     log,

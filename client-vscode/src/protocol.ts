@@ -311,8 +311,14 @@ export interface Request<Params, Result> {
   readonly types?: (params: Params) => Result;
 }
 
+/** A request that also answers bit by bit, under a `partialResultToken`. */
+export interface Streamed<Params, Result, Part> extends Request<Params, Result> {
+  readonly parts?: (part: Part) => void;
+}
+
 export const snapshot: Request<Empty, Snapshot> = { method: SNAPSHOT };
 export const submit: Request<SubmitParams, JobInfo> = { method: SUBMIT };
+export const runTests: Streamed<SubmitParams, JobInfo, TestParts> = { method: SUBMIT };
 export const cancelJob: Request<JobParams, { readonly cancelled: boolean }> = { method: CANCEL_JOB };
 export const retryJob: Request<JobParams, JobParams> = { method: RETRY_JOB };
 export const setPriority: Request<SetPriorityParams, { readonly changed: boolean }> = { method: SET_PRIORITY };
