@@ -333,3 +333,23 @@ def test_a_client_that_owes_answers_does_not_hold_up_the_end(tmp_path: Path) -> 
 
     run(scenario())
     assert "the server has ended with code 0" in (tmp_path / "stderr.txt").read_text()
+
+
+def test_a_trusted_folder_whose_python_only_starts_another_one_is_served(tmp_path: Path) -> None:
+    """What the launcher starts is asked by a job, and a start comes before there can be jobs."""
+    launcher = tmp_path / "shim" / "python"
+    launcher.parent.mkdir()
+    launcher.write_text(f'#!/bin/sh\necho asked >> "{tmp_path}/asked"\nexec "{sys.executable}" "$@"\n')
+    launcher.chmod(0o755)
+    root = tmp_path / "project"
+    root.mkdir()
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            options = {"trusted": True, "settings": {"python": {"interpreter": str(launcher)}}}
+            await wire.initialize(root, initializationOptions=options)
+            assert (await wire.ask("headway/snapshot", {}))["state"] != "error"
+            while not (tmp_path / "asked").exists():  # noqa: ASYNC110 - another process makes the mark
+                await asyncio.sleep(0.02)
+
+    run(scenario())

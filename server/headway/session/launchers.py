@@ -45,6 +45,11 @@ class Launchers:
         if key in self._asked or self._closed:
             return
         self._asked.add(key)
+        self._context.when_scheduled(lambda: self._ask(key, program, cwd))
+
+    def _ask(self, key: tuple[Path, int], program: Path, cwd: Path) -> None:
+        if self._closed:
+            return
         handle = self._context.scheduler.run(
             started_prefix,
             os.fspath(program),

@@ -67,8 +67,10 @@ class Session:
         options: SessionOptions,
         on_trouble: Callable[[], None] = lambda: None,
     ) -> None:
+        self._held: list[Callable[[], None]] | None = []  # what waits for a scheduler; None when there is one
         if scheduler is not None:
             self.schedule_with(scheduler)
+            self._held = None
         self.client = client
         self.cache_dir = options.cache_dir
         self.documents = Documents()
@@ -96,9 +98,19 @@ class Session:
         """Submit jobs here from now on. To be called once, before anything but `PythonEngine` is built."""
         self.scheduler = scheduler
 
+    def when_scheduled(self, call: Callable[[], None]) -> None:
+        """Call something that submits jobs: at once, or where a start is not so far when it is."""
+        if self._held is None:
+            call()
+        else:
+            self._held.append(call)
+
     def begin(self) -> None:
         """The client is ready and may be told things; its rooms are started next."""
         self.started = True
+        held, self._held = self._held or (), None
+        for call in held:
+            call()
         self._tell_problems()
 
     async def close(self) -> None:
