@@ -97,6 +97,11 @@ export class Sidecar implements vscode.Disposable {
     await this.start();
   }
 
+  /** What the server runs in, or would; undefined before that is made. */
+  environment(): ReturnType<Preparation["ready"]> {
+    return this.preparation.ready();
+  }
+
   /** Sends a request to the running server. Raises NotRunningError where there is none. */
   request<Params, Result>(
     type: protocol.Request<Params, Result>,

@@ -4,11 +4,13 @@ import * as announcements from "./announcements";
 import { Sidecar } from "./client";
 import * as commands from "./commands";
 import type { Context } from "./context";
+import * as doctor from "./doctor";
 import { TraceChannel } from "./logs";
 import * as engines from "./engines";
 import * as pausing from "./pausing";
 import { Preparation } from "./preparation";
 import * as schedulerview from "./schedulerview";
+import * as search from "./search";
 import * as settings from "./settings";
 import * as status from "./status";
 import * as timeline from "./timeline";
@@ -35,6 +37,8 @@ export function activate(extension: vscode.ExtensionContext): void {
     trust.activate(context),
     settings.activate(context),
     testing.activate(context),
+    search.activate(context),
+    doctor.activate(context),
     server,
     trace,
     log,

@@ -43,6 +43,18 @@ export class Preparation {
     }
   }
 
+  /** The environment that is ready, if there is one; nothing is made. */
+  async ready(): Promise<Environment | undefined> {
+    try {
+      return await new Environments(this.root, await readBundle(this.bundleFolder)).find();
+    } catch (error) {
+      if (error instanceof BundleError) {
+        return undefined; // The start of the server says what is wrong with the package.
+      }
+      throw error;
+    }
+  }
+
   /** Removes the environment that would be used next. */
   async discard(): Promise<void> {
     const environments = new Environments(this.root, await readBundle(this.bundleFolder));

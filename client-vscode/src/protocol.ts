@@ -303,6 +303,50 @@ export interface AnalysisResult {
   readonly diagnostics: number;
 }
 
+export interface SearchParams {
+  readonly query: string;
+  readonly limit?: number;
+  readonly path?: string;
+  readonly kinds?: readonly string[];
+  readonly languages?: readonly string[];
+  readonly partialResultToken?: number | string;
+}
+
+export interface Place {
+  readonly line: number;
+  readonly character: number;
+}
+
+/** A definition that answers a query: `range` is the whole of it, `selectionRange` its name. */
+export interface SearchHit {
+  readonly uri: string;
+  readonly range: { readonly start: Place; readonly end: Place };
+  readonly selectionRange: { readonly start: Place; readonly end: Place };
+  readonly name: string;
+  readonly kind: string;
+  readonly container: string | null;
+  readonly score: number;
+  readonly snippet: string;
+  readonly why: Why;
+}
+
+export interface SearchParts {
+  readonly hits: readonly SearchHit[];
+}
+
+export interface MeaningInfo {
+  readonly state: "off" | "building" | "complete" | "unavailable";
+  readonly coverage: number;
+}
+
+/** `coverage` is the share of the workspace that is indexed. */
+export interface SearchResult {
+  readonly hits: readonly SearchHit[];
+  readonly state: "complete" | "indexing";
+  readonly coverage: number;
+  readonly meaning: MeaningInfo;
+}
+
 type Empty = Readonly<Record<string, never>>;
 
 /** A request's method, with the types of its params and its result, which exist at compile time only. */
@@ -318,6 +362,7 @@ export interface Streamed<Params, Result, Part> extends Request<Params, Result> 
 
 export const snapshot: Request<Empty, Snapshot> = { method: SNAPSHOT };
 export const submit: Request<SubmitParams, JobInfo> = { method: SUBMIT };
+export const search: Streamed<SearchParams, SearchResult, SearchParts> = { method: SEARCH };
 export const runTests: Streamed<SubmitParams, JobInfo, TestParts> = { method: SUBMIT };
 export const cancelJob: Request<JobParams, { readonly cancelled: boolean }> = { method: CANCEL_JOB };
 export const retryJob: Request<JobParams, JobParams> = { method: RETRY_JOB };

@@ -67,6 +67,12 @@ export function outcomeLine(event: TestEvent): string | undefined {
   return `${event.event.toUpperCase()} ${event.id}${took}${reason}`;
 }
 
+/** What pytest says of a failure, with the reason in front: its first lines only show the code. */
+export function failureText(message: string): string {
+  const reason = /^E\s+(.*)$/m.exec(message)?.[1];
+  return reason === undefined ? message : `${reason}\n\n${message}`;
+}
+
 /** The text of a terminal: each line begins at its margin. */
 export function terminal(text: string): string {
   return text.replace(/\r?\n/g, "\r\n");

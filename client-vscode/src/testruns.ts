@@ -4,7 +4,7 @@ import { NotRunningError } from "./client";
 import type { Context } from "./context";
 import { stateText } from "./labels";
 import * as protocol from "./protocol";
-import { outcomeLine, targetOf, terminal } from "./testids";
+import { failureText, outcomeLine, targetOf, terminal } from "./testids";
 import { leaves, type TestTree } from "./testtree";
 
 export interface RunOptions {
@@ -161,7 +161,7 @@ function statements(ranges: readonly (readonly number[])[], executed: boolean): 
 }
 
 function message(event: protocol.TestEvent, item: vscode.TestItem): vscode.TestMessage {
-  const text = event.message ?? "";
+  const text = failureText(event.message ?? "");
   const told =
     event.expected !== undefined && event.actual !== undefined
       ? vscode.TestMessage.diff(text, event.expected, event.actual)

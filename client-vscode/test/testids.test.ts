@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { concernsAll, keyOf, mayHoldTests, outcomeLine, parentOf, pathOf, targetOf, terminal } from "../src/testids";
+import { concernsAll, failureText, keyOf, mayHoldTests, outcomeLine, parentOf, pathOf, targetOf, terminal } from "../src/testids";
 
 const FOLDER = "file:///w/shop";
 
@@ -39,6 +39,11 @@ test("files of tests are known by pytest's patterns", () => {
     false,
   ]);
   assert.ok(concernsAll("conftest.py") && !concernsAll("shop.py"));
+});
+
+test("a failure begins with its reason", () => {
+  assert.equal(failureText("self = <x>\n>  assert 1 == 2\nE   assert 1 == 2\nE  more").split("\n")[0], "assert 1 == 2");
+  assert.equal(failureText("ImportError: x"), "ImportError: x");
 });
 
 test("an outcome is one line with its time and, where it was skipped, the reason", () => {

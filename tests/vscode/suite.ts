@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { eventually, sleep, type Editor } from "./editor.ts";
 import { BUSY, count, IDLE, prepared, ROOT, scenario, SHOTS, STORAGE, TOP, UNHURRIED, UP, type Scenario } from "./scenario.ts";
 import { schedulerView } from "./views.ts";
+import { testExplorer, testsInRestrictedMode } from "./testing.ts";
 import { hostileWorkspace, largeWorkspace } from "./workspace.ts";
 
 const PYTHON = execFileSync("python3", ["-I", "-c", "import sys; print(sys._base_executable)"]).toString().trim();
@@ -45,6 +46,7 @@ async function main(): Promise<void> {
   await restricted();
   await inChinese();
   await schedulerView();
+  await testExplorer();
   await comingAndGoing();
 }
 
@@ -245,6 +247,7 @@ async function restricted(): Promise<void> {
       await now.shot("restricted-tooltip");
       await editor.focusEditor();
     });
+    await testsInRestrictedMode(now);
     await now.check("nothing of the workspace has run", async () => {
       assert.ok(!existsSync(mark), existsSync(mark) ? readFileSync(mark, "utf8") : "");
       return Promise.resolve();

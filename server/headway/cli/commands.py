@@ -48,7 +48,7 @@ def _carried_out(options: argparse.Namespace) -> int:
         case "doctor":
             from headway.cli.doctor import doctor
 
-            return doctor(options.path, as_json=options.json)
+            return doctor(options.path, as_json=options.json, cache_dir=options.cache_dir)
         case _:
             _parser().print_help(sys.stderr)
             return 2
@@ -141,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         "path", type=Path, nargs="?", default=Path(), metavar="PATH", help="the project (default: this)"
     )
     doctor.add_argument("--json", action="store_true", help="write one JSON object, for programs")
+    doctor.add_argument("--cache-dir", type=Path, metavar="PATH", help="where the editor keeps its indexes")
     commands.add_parser("demo", help="show the server at work on a code base", add_help=False)
     return parser
 
