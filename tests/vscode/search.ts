@@ -73,6 +73,6 @@ function activeTab(editor: Editor): Promise<string | null> {
 
 function results(editor: Editor): Promise<string[]> {
   return editor.page
-    .locator(".pane-body .monaco-list-row")
+    .locator(".part.sidebar .pane-body .monaco-list-row")
     .evaluateAll((elements) => elements.map((element) => element.textContent.replace(/\u00a0/g, " ").trim()));
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 from headway.engines.environment import Environment, InterpreterError, environment_at, has_packages
 from headway.engines.launcher import started_prefix
@@ -15,6 +15,14 @@ from headway.wording import say
 
 _ASKING: Final = Requirement(cpu_cores=0.1, memory_mb=32)
 _LIMIT_S: Final = 15.0
+
+
+@runtime_checkable
+class _Starting(Protocol):
+    """A context that exists before there can be jobs: what begins a start comes before the scheduler."""
+
+    def when_scheduled(self, call: Callable[[], None]) -> None:
+        """Call something that submits jobs, as soon as jobs can be submitted."""
 
 
 class Launchers:
@@ -45,7 +53,10 @@ class Launchers:
         if key in self._asked or self._closed:
             return
         self._asked.add(key)
-        self._context.when_scheduled(lambda: self._ask(key, program, cwd))
+        if isinstance(self._context, _Starting):
+            self._context.when_scheduled(lambda: self._ask(key, program, cwd))
+        else:
+            self._ask(key, program, cwd)
 
     def _ask(self, key: tuple[Path, int], program: Path, cwd: Path) -> None:
         if self._closed:

@@ -102,9 +102,6 @@ class SessionContext(Protocol):
     def cache_dir(self) -> Path:
         """Where this user's caches for this program are; may not exist yet."""
 
-    def when_scheduled(self, call: Callable[[], None]) -> None:
-        """Call something that submits jobs, as soon as jobs can be submitted: what begins a start comes before that."""
-
     def degraded(self, source: str, message: str | None) -> None:
         """Say that something of `source` is off (what, and what to do), or with None that it is well again.
 
