@@ -110,7 +110,7 @@ async def test_what_a_question_waited_elsewhere_counts(office: OpenOffice) -> No
 
 @pytest.mark.asyncio
 async def test_a_name_that_the_text_knows_is_not_long_waited_for_and_a_member_is(office: OpenOffice) -> None:
-    """A fifth of the soft deadline has passed: names are shown, what is behind a dot waits for who knows all of it."""
+    """An eighth of the soft deadline has passed: names are shown, what is behind a dot waits for who knows all of it."""
     async with office(settings=PATIENT) as place:
         desk = Desk(place)
         await desk.ready()
@@ -124,11 +124,11 @@ async def test_a_name_that_the_text_knows_is_not_long_waited_for_and_a_member_is
         await asyncio.gather(*(desk.completing.complete(place.uri(name), Position(0, 0)) for name in ("a.py", "b.py")))
         os.kill(pid, signal.SIGSTOP)
         try:
-            asked_s = asyncio.get_running_loop().time() - 2.5
+            asked_s = asyncio.get_running_loop().time() - 1.5
             async with asyncio.timeout(5):
                 found = await desk.completing.complete(place.uri("a.py"), Position(1, 6), asked_s=asked_s)
             assert (labels(found)[0], found.incomplete) == ("known_here", True)
-            asked_s = asyncio.get_running_loop().time() - 2.5
+            asked_s = asyncio.get_running_loop().time() - 1.5
             waiting = asyncio.ensure_future(desk.completing.complete(place.uri("b.py"), position, asked_s=asked_s))
             assert labels(await desk.complete("a.py", "known_here = 1\nprint(known_$0"))[0] == "known_here"
             assert not waiting.done()
