@@ -6,12 +6,13 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
+from typing import ClassVar
 
 import pytest
 
 from headway.scheduler.executors.children import Child, run
 from headway.scheduler.model import LoopStalled
-from headway.scheduler.watchdog import Watchdog
+from headway.scheduler.watchdog import UNSEEN, Watchdog
 
 LIMIT_S = 0.1
 PATIENCE_S = 60.0
@@ -92,7 +93,7 @@ async def test_nothing_is_reported_after_the_close() -> None:
 
 _WATCHED = """
 import asyncio, sys
-from headway.scheduler.watchdog import Watchdog
+from headway.scheduler.watchdog import UNSEEN, Watchdog
 
 async def main():
     # Shorter ones may come from a machine that has no time for us.
@@ -127,3 +128,19 @@ async def test_a_process_that_was_stopped_blames_nobody() -> None:
     child.stdin.close()
     assert await child.stdout.read() == b""
     assert await child.wait() == 0
+
+
+async def test_frames_that_cannot_be_read_end_no_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read of another thread's frames while they come and go may be anything."""
+
+    class Torn:
+        f_code: ClassVar[dict[str, int]] = {}
+        f_back = None
+
+    async with watched() as reports:
+        with monkeypatch.context() as patched:
+            patched.setattr(Watchdog, "_frame", lambda self: Torn())
+            blocks()
+            assert (await reports.about(UNSEEN)).stalled_s >= LIMIT_S
+        blocks()
+        await reports.about("blocks")

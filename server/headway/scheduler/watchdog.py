@@ -30,6 +30,8 @@ _CALM_LOOKS = 20  # then once in the limit is enough, until something happens ag
 _LOOP_HANGS_S = 2.0  # said to the log while it lasts, as the loop cannot report it
 _SAME_CLOCK_S = 1.0
 _DEPTH = 100  # frames looked at
+_WAITS = (("selectors.py", "select"), ("windows_events.py", "_poll"))
+UNSEEN = "what it did could not be seen"
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
@@ -153,6 +155,14 @@ def describe(frame: FrameType) -> str:
     Named are the innermost function, the innermost that is not the standard library's, and the callback of the loop
     that all is part of, as far as they differ.
     """
+    try:
+        return _described(frame)
+    # They come and go while they are read from here: Python 3.11 was seen to show one that was torn.
+    except Exception:  # noqa: BLE001
+        return UNSEEN
+
+
+def _described(frame: FrameType) -> str:
     frames: list[FrameType] = []
     found: FrameType | None = frame
     while found is not None and len(frames) < _DEPTH and not _is_asyncio(found):
@@ -206,8 +216,11 @@ def _is_asyncio(frame: FrameType) -> bool:
 
 def _is_wait(frame: FrameType) -> bool:
     """Whether the loop stands in its call for events (of a selector, or on Windows of the completion port)."""
-    file = os.path.basename(frame.f_code.co_filename)
-    return (file, frame.f_code.co_name) in (("selectors.py", "select"), ("windows_events.py", "_poll"))
+    try:
+        code = frame.f_code
+        return (os.path.basename(code.co_filename), code.co_name) in _WAITS
+    except Exception:  # noqa: BLE001  # as in `describe`
+        return False
 
 
 def _cpu_clock_of(thread_id: int) -> int | None:
