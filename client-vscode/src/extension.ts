@@ -1,5 +1,6 @@
 // Puts the features together. Each owns what it makes; this room owns the features and the server.
 import * as vscode from "vscode";
+import * as alerts from "./alerts";
 import * as announcements from "./announcements";
 import { Sidecar } from "./client";
 import * as commands from "./commands";
@@ -28,6 +29,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   running.add(server);
   extension.subscriptions.push(
     status.activate(context),
+    alerts.activate(context),
     announcements.activate(context),
     commands.activate(context),
     engines.activate(context),
