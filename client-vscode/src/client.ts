@@ -3,12 +3,14 @@ import { join } from "node:path";
 import * as vscode from "vscode";
 import { Backoff, RESTART_POLICY } from "./backoff";
 import { bounded } from "./bounded";
+import { settledTypes } from "./coexistence";
 import { settingsTree } from "./config";
 import { Connection } from "./connection";
 import type { Preparation } from "./preparation";
 import type { Phase, Problem } from "./phase";
 import * as protocol from "./protocol";
 import { chosenInterpreter } from "./pythonextension";
+import { offered } from "./sharing";
 
 /** The server cannot be asked now. Commands say why, once; features that run by themselves stay quiet. */
 export class NotRunningError extends Error {}
@@ -209,7 +211,7 @@ export class Sidecar implements vscode.Disposable {
         command,
         cwd: this.extension.globalStorageUri.fsPath,
         initialization: () => ({
-          settings: settingsTree(),
+          settings: settledTypes(settingsTree(), offered()),
           cacheDir: join(this.extension.globalStorageUri.fsPath, "cache"),
           trusted: vscode.workspace.isTrusted,
         }),
@@ -310,7 +312,8 @@ export class Sidecar implements vscode.Disposable {
 }
 
 /** The Python extension's choice is the workspace's interpreter, unless the settings say otherwise. */
-async function fillSettings(settings: unknown): Promise<unknown> {
+async function fillSettings(asked: unknown): Promise<unknown> {
+  const settings = settledTypes(asked, offered());
   if (!vscode.workspace.isTrusted || typeof settings !== "object" || settings === null) {
     return settings;
   }

@@ -16,6 +16,7 @@ import { documentSelector } from "./languages";
 import { ServerLog } from "./logs";
 import type { InitializationOptions, Streamed } from "./protocol";
 import { SAVING } from "./saving";
+import { sharing } from "./sharing";
 
 /** Longest that an orderly end may take before the process is killed. The editor itself waits about five seconds. */
 const STOP_MS = 2000;
@@ -184,7 +185,7 @@ function clientOptions(options: LaunchOptions): LanguageClientOptions {
     },
     stdioOptions: { stdout: () => undefined, stderr: () => undefined },
     middleware: {
-      ...SAVING,
+      ...sharing(SAVING),
       // The status item shows the server's jobs; the editor's own progress beside it would say the same twice.
       handleWorkDoneProgress: () => undefined,
       workspace: {

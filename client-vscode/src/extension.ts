@@ -13,6 +13,7 @@ import { Preparation } from "./preparation";
 import * as schedulerview from "./schedulerview";
 import * as search from "./search";
 import * as settings from "./settings";
+import * as sharing from "./sharing";
 import * as status from "./status";
 import * as timeline from "./timeline";
 import * as testing from "./testing";
@@ -38,6 +39,7 @@ export function activate(extension: vscode.ExtensionContext): void {
     timeline.activate(context),
     trust.activate(context),
     settings.activate(context),
+    sharing.activate(context),
     testing.activate(context),
     search.activate(context),
     doctor.activate(context),

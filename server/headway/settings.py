@@ -228,7 +228,7 @@ def _groups() -> list[dataclasses.Field[Any]]:
 
 
 # Read by the editor's extension only; the server takes them as known and does nothing with them.
-EXTENSION_ONLY = ("interpreter", "trace.server")
+EXTENSION_ONLY = ("coexistence", "interpreter", "trace.server")
 
 
 def described() -> Iterator[Described]:

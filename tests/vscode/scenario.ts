@@ -7,7 +7,7 @@ import { write } from "./workspace.ts";
 
 export const ROOT = process.cwd();
 export const SHOTS = join(ROOT, "artifacts", "vscode");
-const VSIX = join(ROOT, "dist", readdirSync(join(ROOT, "dist")).find((name) => name.startsWith("headway-linux-x64-")) ?? "missing");
+export const VSIX = join(ROOT, "dist", readdirSync(join(ROOT, "dist")).find((name) => name.startsWith("headway-linux-x64-")) ?? "missing");
 export const TOP = mkdtempSync(join(tmpdir(), "headway-vscode-"));
 /** Global storage with a finished environment, kept from the first scenario for those that are about something else. */
 export const STORAGE = join(TOP, "storage");

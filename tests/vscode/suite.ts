@@ -6,6 +6,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlink
 import { join } from "node:path";
 import { eventually, sleep, type Editor } from "./editor.ts";
 import { BUSY, count, IDLE, prepared, ROOT, scenario, SHOTS, STORAGE, TOP, UNHURRIED, UP, type Scenario } from "./scenario.ts";
+import { besideOthers } from "./sharing.ts";
 import { schedulerView } from "./views.ts";
 import { testExplorer, testsInRestrictedMode } from "./testing.ts";
 import { hostileWorkspace, largeWorkspace } from "./workspace.ts";
@@ -47,6 +48,7 @@ async function main(): Promise<void> {
   await inChinese();
   await schedulerView();
   await testExplorer();
+  await besideOthers();
   await comingAndGoing();
 }
 
