@@ -141,7 +141,9 @@ class SearchBox {
   private async back(): Promise<void> {
     const { before } = this;
     if (before !== undefined && vscode.window.activeTextEditor?.document !== before.document) {
-      await vscode.window.showTextDocument(before.document, { viewColumn: before.viewColumn ?? vscode.ViewColumn.Active, selection: before.selection });
+      const { viewColumn = vscode.ViewColumn.Active, selection } = before;
+      // The editor takes the focus back by itself; taken later, it would be taken from whatever is open by then.
+      await vscode.window.showTextDocument(before.document, { viewColumn, selection, preserveFocus: true });
     }
   }
 }

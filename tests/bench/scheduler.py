@@ -89,15 +89,14 @@ def _beside_others() -> Iterator[Figure]:
         if importlib.util.find_spec(package) is None:
             print(f"  {name} is not installed and left out")
         else:
-            importlib.import_module(package)  # now, so that no round has to wait for it
+            importlib.import_module(package)  # now: no round waits for it, and each has the same modules beside it
             ways[name] = way
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(ROUNDS):
         for name, (run, count) in ways.items():
             if number < FEWER_ROUNDS or name not in SLOW_PEERS:
-                _set_aside_what_there_is()
+                gc.collect()
                 taken[name].append(asyncio.run(run(count)) / count)
-    gc.unfreeze()
     for name, values in taken.items():
         yield Figure(name=f"empty task: {name}", value=statistics.median(values), unit="s")
     for name in ways:
@@ -112,12 +111,6 @@ def _beside_others() -> Iterator[Figure]:
     for name, target in (("headway", 1.15), ("headway, as jobs", None)):
         ratio = _ratio(taken[f"{name}, watched"], taken[name])
         yield Figure(name=f"watching {name}: on / off", value=ratio, unit="share", target=target)
-
-
-def _set_aside_what_there_is() -> None:
-    """Keep the collector from going through hundreds of imported modules in whomever's round it falls."""
-    gc.collect()
-    gc.freeze()
 
 
 def _ratio(ones: list[float], others: list[float]) -> float:

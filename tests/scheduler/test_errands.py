@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import gc
 import re
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
@@ -304,6 +305,29 @@ def test_a_call_without_wishes_goes_the_short_way_to_its_end(run_virtual: RunVir
                 assert (await handle).error is None
             assert all(isinstance(handle.of, Errand) and handle.of.folded for handle in desk.handles)
             assert scheduler.metrics.snapshot().levels[Priority.NORMAL].completed == 200
+
+    run_virtual(body())
+
+
+def test_a_call_that_has_ended_is_nothing_for_the_collector(run_virtual: RunVirtual) -> None:
+    """Thousands of them in cycles would make it go through all that there is, again and again."""
+
+    async def body() -> None:
+        scheduler, _ = made(short=True)
+        async with scheduler:
+            desk = Desk(scheduler, StillMachine())
+            burst(200, Priority.NORMAL)(desk)  # some at once, some passed on from one to the next
+            gc.collect()
+            gc.disable()
+            try:
+                for handle in desk.handles:
+                    await handle
+                del handle
+                desk.handles.clear()
+                scheduler.metrics.snapshot()  # has what has ended counted, and forgotten
+                assert not [found for found in gc.get_objects() if type(found) is Errand]
+            finally:
+                gc.enable()
 
     run_virtual(body())
 

@@ -39,11 +39,12 @@ class Courier:
         executors: Errands run on the loop, if that is the one of this package.
     """
 
-    __slots__ = ("_core", "_engine", "_loop", "tally")
+    __slots__ = ("_core", "_engine", "_errands", "_loop", "tally")
 
     def __init__(self, engine: Engine, core: SchedulerCore, executors: Executors) -> None:
         self._engine = engine
         self._core = core
+        self._errands = core.errands
         self._loop = executors.loop if isinstance(executors.loop, LoopExecutor) else None
         self.tally: Tallying | None = None
         core.errands.unfolded = self._unfolded
@@ -54,9 +55,9 @@ class Courier:
         """Submit a coroutine's call without wishes. None: it has to go the long way, where it may be refused."""
         if self._loop is None:
             return None
-        engine = self._engine
+        engine, core = self._engine, self._core
         now_s = engine.clock()
-        errand = self._core.run_errand(call, args, name, priority, now_s)
+        errand = core.run_errand(call, args, name, priority, now_s)
         if errand is None:
             return None
         handle = errand.waiter = JobHandle(engine, -errand.number, errand)
@@ -64,7 +65,7 @@ class Courier:
             self.tally.queued(errand, now_s)
         if errand.run_id:
             self.begin(errand)
-        commands = self._core.follow()
+        commands = core.follow()
         if commands:
             engine.apply(commands)
         if engine.timers.soonest_s < engine.armed_at_s:
@@ -82,19 +83,24 @@ class Courier:
 
     def succeeded(self, errand: Errand, value: Any, began_at_s: float, now_s: float) -> None:
         """Take what a call has returned."""
-        if not (errand.folded and self._core.errands.open):  # somebody is to be told by events
+        if not (errand.folded and self._errands.open):  # somebody is to be told by events
             self.ended(errand, StepResult(value, None, False, began_at_s, now_s - began_at_s, None, "loop"))
             return
-        engine = self._engine
-        del engine.running[errand.run_id]
-        following = self._core.errand_ended(errand, value, now_s - began_at_s, now_s)
-        if self.tally is not None:
-            self.tally.ended(errand, now_s)
-        errand.waiter.resolve(errand)
+        engine, core, tally, waiter = self._engine, self._core, self.tally, errand.waiter
+        running = engine.running
+        del running[errand.run_id]
+        following = core.errand_ended(errand, value, now_s - began_at_s, now_s)
+        if tally is not None:
+            tally.ended(errand, now_s)
+        errand.waiter = None  # They hold each other: left so, only the collector would find them.
+        waiter.resolve(errand)
         if following is not None:
-            self.begin(following)
-        if following is None or self._core.admission.attention:  # else nobody's turn has come
-            commands = self._core.follow()
+            if tally is not None:
+                tally.started(following)
+            assert self._loop is not None
+            running[following.run_id] = self._loop.begin_call(following, self)
+        if following is None or core.admission.attention:  # else nobody's turn has come
+            commands = core.follow()
             if commands:
                 engine.apply(commands)
         if engine.timers.soonest_s < engine.armed_at_s:
