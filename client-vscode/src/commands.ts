@@ -1,6 +1,6 @@
 // The commands of the palette. What a person asks for is answered in any case: done, failed and why, or not possible now.
 import * as vscode from "vscode";
-import { ResponseError } from "vscode-languageclient/node";
+import { ResponseError } from "vscode-languageclient";
 import { carryOut } from "./announcements";
 import { NotRunningError, SilentError } from "./client";
 import type { Context } from "./context";

@@ -2,15 +2,18 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import * as vscode from "vscode";
 import {
+  BaseLanguageClient,
   CloseAction,
   ErrorAction,
-  LanguageClient,
   ProgressType,
   RevealOutputChannelOn,
   type DynamicFeature,
+  type InitializeParams,
   type LanguageClientOptions,
+  type MessageTransports,
   type StaticFeature,
-} from "vscode-languageclient/node";
+} from "vscode-languageclient";
+import { StreamMessageReader, StreamMessageWriter } from "vscode-languageserver-protocol/node";
 import { SECTION, languagesServed } from "./config";
 import { documentSelector } from "./languages";
 import { ServerLog } from "./logs";
@@ -32,7 +35,7 @@ export interface LaunchOptions {
   readonly log: vscode.LogOutputChannel;
   readonly trace: vscode.LogOutputChannel;
   /** Called before the hand-shake, so that no notification is missed. */
-  readonly onClient: (client: LanguageClient) => void;
+  readonly onClient: (client: BaseLanguageClient) => void;
   /** Gives up the start. */
   readonly signal: AbortSignal;
 }
@@ -42,8 +45,29 @@ export interface Ended {
   readonly detail: string;
 }
 
-/** A language client that shows no messages of its own: one place decides what a person is told, and how often. */
-class QuietClient extends LanguageClient {
+/**
+ * A language client that shows no messages of its own: one place decides what a person is told, and how often. It talks to
+ * a process that is started and ended here; the client of "vscode-languageclient/node" would start it in five other ways, too.
+ */
+class QuietClient extends BaseLanguageClient {
+  constructor(
+    private readonly server: ChildProcessWithoutNullStreams,
+    options: LanguageClientOptions,
+  ) {
+    super(SECTION, "Headway", options);
+  }
+
+  protected override createMessageTransports(): Promise<MessageTransports> {
+    const { stdout, stdin } = this.server;
+    return Promise.resolve({ reader: new StreamMessageReader(stdout), writer: new StreamMessageWriter(stdin) });
+  }
+
+  protected override fillInitializeParams(params: InitializeParams): void {
+    super.fillInitializeParams(params);
+    // The server ends where this process is gone.
+    params.processId = process.pid;
+  }
+
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
   }
@@ -64,7 +88,7 @@ export class Connection implements vscode.Disposable {
   private asked = 0;
 
   private constructor(
-    readonly client: LanguageClient,
+    readonly client: BaseLanguageClient,
     private readonly process: ChildProcessWithoutNullStreams,
     private readonly log: vscode.LogOutputChannel,
   ) {
@@ -84,7 +108,7 @@ export class Connection implements vscode.Disposable {
     const child = spawn(program, args, { cwd: options.cwd, stdio: "pipe", windowsHide: true });
     // Writing to a server that has just ended is no error of ours; its end is dealt with where it is seen.
     child.stdin.on("error", (error) => options.log.debug(`writing to the server: ${error.message}`));
-    const client = new QuietClient(SECTION, "Headway", () => Promise.resolve(child), clientOptions(options));
+    const client = new QuietClient(child, clientOptions(options));
     const connection = new Connection(client, child, options.log);
     options.onClient(client);
     try {
@@ -183,7 +207,6 @@ function clientOptions(options: LaunchOptions): LanguageClientOptions {
       error: () => ({ action: ErrorAction.Continue, handled: true }),
       closed: () => ({ action: CloseAction.DoNotRestart, handled: true, message: "the connection to the server is closed" }),
     },
-    stdioOptions: { stdout: () => undefined, stderr: () => undefined },
     middleware: {
       ...sharing(SAVING),
       // The status item shows the server's jobs; the editor's own progress beside it would say the same twice.

@@ -1,6 +1,6 @@
 // Nothing that happens while a file is saved may wait for the server for long: a late answer is worth less than the save.
 import { CancellationTokenSource, CodeActionKind, type CancellationToken } from "vscode";
-import type { Middleware } from "vscode-languageclient/node";
+import type { Middleware } from "vscode-languageclient";
 import { bounded, type Source } from "./bounded";
 
 /** Longest that a save waits for one answer. */

@@ -1,6 +1,6 @@
 // Changed settings that concern the extension itself. The server's own reach it through the language client.
 import * as vscode from "vscode";
-import { DidChangeConfigurationNotification } from "vscode-languageclient/node";
+import { DidChangeConfigurationNotification } from "vscode-languageclient";
 import { languagesServed } from "./config";
 import type { Context } from "./context";
 import { onInterpreterChosen } from "./pythonextension";

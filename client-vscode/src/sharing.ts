@@ -1,6 +1,6 @@
 // Where other extensions serve Python, too: Headway offers what they do not, says so once, and can be told otherwise.
 import * as vscode from "vscode";
-import { DidChangeConfigurationNotification, vsdiag, type Middleware } from "vscode-languageclient/node";
+import { DidChangeConfigurationNotification, vsdiag, type Middleware } from "vscode-languageclient";
 import { offerAmong, WATCHED_SETTINGS, type Offer } from "./coexistence";
 import { SECTION } from "./config";
 import type { Context } from "./context";
