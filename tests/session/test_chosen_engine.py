@@ -33,7 +33,7 @@ class Desk:
         self.office = office
         self.engine = PythonEngine(office.session)
         self.completing = Completing(office.session, self.engine.ty, IndexView)
-        self.navigating = Navigating(office.session, self.engine, IndexView)
+        self.navigating = Navigating(office.session, self.engine)
         office.add(self.engine, self.completing, self.navigating)
 
     async def members(self) -> list[str]:

@@ -10,9 +10,6 @@ import pytest
 
 from headway.session.navigating import Navigating
 from headway.session.python_engine import PythonEngine
-from headway.workspace.index import index_text
-from headway.workspace.segments import IndexedFile, Segment
-from headway.workspace.symbols import IndexView, SymbolTable
 
 from .conftest import Office, OpenOffice
 
@@ -20,10 +17,10 @@ from .conftest import Office, OpenOffice
 class Desk:
     """Where a person points at names."""
 
-    def __init__(self, office: Office, view: IndexView | None = None) -> None:
+    def __init__(self, office: Office) -> None:
         self.office = office
         self.engine = PythonEngine(office.session)
-        self.navigating = Navigating(office.session, self.engine, lambda: view or IndexView())
+        self.navigating = Navigating(office.session, self.engine)
         office.add(self.engine, self.navigating)
 
     async def ask(self, method: str, name: str, source: str, **more: Any) -> Any:
@@ -75,18 +72,10 @@ async def test_unsaved_text_is_what_is_searched(office: OpenOffice) -> None:
 
 
 @pytest.mark.asyncio
-async def test_without_an_engine_the_index_knows_definitions_by_name(office: OpenOffice) -> None:
-    table = SymbolTable("/elsewhere")
-    table.adopt(
-        Segment([IndexedFile(1, 1, "shapes.py", index_text("shapes.py", "def make_circle(): pass\n").definitions)])
-    )
+async def test_without_an_engine_nothing_is_answered_here(office: OpenOffice) -> None:
     async with office(settings={"python": {"engines": ["index"]}}) as place:
-        desk = Desk(place, IndexView(parts=table.parts))
+        desk = Desk(place)
         assert await desk.ask("definition", "main.py", "make_cir$0cle()\n") == "away"
-        _, position = place.at("make_cir$0cle()\n")
-        (found,) = desk.navigating.by_name(place.uri("main.py"), position)
-        assert found.path == "/elsewhere/shapes.py"
-        assert desk.navigating.by_name(place.uri("missing.py"), position) == ()
 
 
 @pytest.mark.asyncio

@@ -53,7 +53,7 @@ class Desk:
         self.others = OtherEngines(office.session)
         python = PythonEngine(office.session)
         self.completing = Completing(office.session, python.ty, IndexView, self.others)
-        self.navigating = Navigating(office.session, python, IndexView, self.others)
+        self.navigating = Navigating(office.session, python, self.others)
         office.add(python, self.others, self.completing, self.navigating)
         self._news = asyncio.Event()
         publish = office.client.publish

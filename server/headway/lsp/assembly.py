@@ -99,6 +99,8 @@ class Assembly:
             capabilities=capabilities,
             converter=converter,
             location=search_requests.location,
+            uri_of=search_requests.uri_of,
+            tongue=tongue,
         ).register(connection)
         WorkspaceSync(self._session, converter, self._pull_settings).register(connection)
         connection.notifications["window/workDoneProgress/cancel"] = self._progress_cancelled

@@ -36,6 +36,10 @@ CHINESE: Final[Mapping[str, str]] = {
     ),
     "ruff is not installed beside Headway: there are no diagnostics.": "Headway 旁没有安装 ruff：没有诊断。",
     "{count:,} further findings in this file are not shown.": "此文件中另有 {count:,} 个问题未显示。",
+    # what is told by name
+    "By name, from this text: no engine can tell more.": "按名称，来自此文本：没有引擎能提供更多信息。",
+    "By name, from the index: no engine can tell more.": "按名称，来自索引：没有引擎能提供更多信息。",
+    "{count} more of this name": "另有 {count} 个同名定义",
     # the workspace's Python
     "The Python interpreter {path} {fault}": "Python 解释器 {path} {fault}",
     "does not exist": "不存在",

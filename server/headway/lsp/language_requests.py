@@ -12,6 +12,7 @@ from headway.lsp.completion import completion_list, resolved_item
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter, Json, Lines
 from headway.lsp.messages import Encoded, encoded
+from headway.lsp.tongue import Tongue
 from headway.session.arguments import Arguments
 from headway.session.navigating import POSITIONED, WAYS
 from headway.session.rooms import Rooms
@@ -20,10 +21,8 @@ from headway.workspace.symbols import Found
 from headway.workspace.text import Position
 
 if TYPE_CHECKING:
+    from headway.lsp.by_name_requests import ByNameRequests
     from headway.lsp.mending_requests import MendingRequests
-
-# What the index can answer by the name alone, while no engine knows better.
-_FOUND_BY_NAME = frozenset({"textDocument/definition", "textDocument/declaration"})
 
 
 class LanguageRequests:
@@ -38,6 +37,8 @@ class LanguageRequests:
         capabilities: ClientCapabilities,
         converter: Converter,
         location: Callable[[Found], Json],
+        uri_of: Callable[[str], str],
+        tongue: Tongue,
     ) -> None:
         self._session = session
         self._rooms = rooms
@@ -45,6 +46,9 @@ class LanguageRequests:
         self._capabilities = capabilities
         self._converter = converter
         self._location = location
+        self._uri_of = uri_of
+        self._tongue = tongue
+        self._by_name: ByNameRequests | None = None
         self._mends: MendingRequests | None = None
 
     def register(self, connection: Connection) -> None:
@@ -104,9 +108,19 @@ class LanguageRequests:
         body = await self._rooms.navigating.ask(method, uri, params)
         if body is not None:
             return Encoded(body)
-        if method not in _FOUND_BY_NAME:
-            return Encoded(b"null")
-        return encoded([self._location(found) for found in self._rooms.navigating.by_name(uri, place)])
+        if self._by_name is None:
+            # Not before an engine is away: a start is felt as the wait for the first list.
+            from headway.lsp.by_name_requests import ByNameRequests
+
+            self._by_name = ByNameRequests(
+                self._session,
+                self._rooms.indexing,
+                self._capabilities,
+                location=self._location,
+                uri_of=self._uri_of,
+                tongue=self._tongue,
+            )
+        return encoded(await self._by_name.answer(method, uri, params, place))
 
     def _mending(self) -> MendingRequests:
         if self._mends is None:

@@ -111,7 +111,7 @@ class SearchRequests:
     def _hits(self, hits: Sequence[Hit]) -> list[wire.SearchHit]:
         return [
             {
-                "uri": self._uri(hit.path),
+                "uri": self.uri_of(hit.path),
                 "range": self._ranges(hit.range, hit.selection_range, hit.wide)[0],
                 "selectionRange": self._ranges(hit.range, hit.selection_range, hit.wide)[1],
                 "name": hit.name,
@@ -142,7 +142,7 @@ class SearchRequests:
         """Return where the name of a symbol is, as a Location."""
         symbol = found.symbol
         name = self._ranges(symbol.range, symbol.selection_range, symbol.wide)[1]
-        return {"uri": self._uri(found.path), "range": name}
+        return {"uri": self.uri_of(found.path), "range": name}
 
     def document_symbols(self, params: object) -> Coroutine[Any, Any, Sequence[Json]]:
         return self._outline(Arguments(params).inner("textDocument").text("uri"))
@@ -185,7 +185,7 @@ class SearchRequests:
 
     # ---- places -----------------------------------------------------------------------------------------------------
 
-    def _uri(self, path: str) -> str:
+    def uri_of(self, path: str) -> str:
         """Return the URI of a file as the client would spell it: of an open document as it did."""
         document = self._session.documents.at_path(path_identity(path))
         if document is not None:

@@ -148,12 +148,17 @@ class Indexing(Room):
             return {}
         return {os.path.normpath(folder.path): folder for folder in self.context.folders if folder.path is not None}
 
-    def _options(self, root: str, roots: Mapping[str, Any]) -> ListingOptions:
+    @property
+    def read_options(self) -> ReadOptions:
+        """What of the workspace may be read."""
         settings = self.context.settings.index
+        return ReadOptions(max_bytes=int(settings.max_file_size_kb * 1024), allowed_secrets=settings.allow_secrets)
+
+    def _options(self, root: str, roots: Mapping[str, Any]) -> ListingOptions:
         inner = [os.path.relpath(other, root).replace(os.sep, "/") for other in roots if _lies_within(other, root)]
         return ListingOptions(
-            read=ReadOptions(max_bytes=int(settings.max_file_size_kb * 1024), allowed_secrets=settings.allow_secrets),
-            exclude=(*settings.exclude, *(f"/{_escaped(path)}/" for path in inner)),
+            read=self.read_options,
+            exclude=(*self.context.settings.index.exclude, *(f"/{_escaped(path)}/" for path in inner)),
         )
 
     # ---- what happens -----------------------------------------------------------------------------------------------

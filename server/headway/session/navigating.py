@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,15 +22,10 @@ from headway.session.jobs import RequestSupersededError, value_of
 from headway.session.other_engines import OtherEngines
 from headway.session.ports import Room, SessionContext
 from headway.session.python_engine import PythonEngine
-from headway.workspace.index import suffixes_of
-from headway.workspace.python_text import place_at
-from headway.workspace.symbols import Found, IndexView
-from headway.workspace.text import Position, Range
 from headway.workspace.uris import identity
 
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _RAW = msgspec.json.Decoder(msgspec.Raw)
-_MOST_BY_NAME = 20
 _STALE_ANSWERS = 4
 
 
@@ -88,7 +83,6 @@ class Navigating(Room):
     """Passes such requests to the right ty, as jobs.
 
     Args:
-        view: Gives the symbols of the workspace.
         others: The language servers of other languages.
     """
 
@@ -96,12 +90,10 @@ class Navigating(Room):
         self,
         context: SessionContext,
         engine: PythonEngine,
-        view: Callable[[], IndexView],
         others: OtherEngines | None = None,
     ) -> None:
         self._context = context
         self._engine = engine
-        self._view = view
         self._others = others
         self._encoding = engine.encoding
 
@@ -155,15 +147,6 @@ class Navigating(Room):
                 return await self._asked(server, method, key, params)
         except (TimeoutError, EngineError):
             return None
-
-    def by_name(self, uri: str, position: Position) -> Sequence[Found]:
-        """Return what the workspace defines under the name at a position: the answer while no engine knows better."""
-        document = self._context.documents.get(uri)
-        if document is None:
-            return ()
-        place = place_at(document.content, position)
-        name = document.slice(Range(place.start, place.end))
-        return self._view().named(name, _MOST_BY_NAME, suffixes_of(document.language)) if name else ()
 
     def _can(self, server: LanguageServer, method: str) -> bool:
         """Whether a server that is ready can be asked, and its answer passed on as it is."""

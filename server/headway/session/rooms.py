@@ -28,6 +28,7 @@ class Rooms:
 
     completing: Completing
     diagnosing: Diagnosing
+    indexing: Indexing
     navigating: Navigating
     searching: Searching
 
@@ -44,7 +45,7 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     indexing = Indexing(session, lambda: meaning.index_changed(), first_scan_after_s=FIRST_KEYS_S)
     meaning = Meaning(session, indexing)
     others = OtherEngines(session, encoding)
-    navigating = Navigating(session, engine, lambda: indexing.view, others)
+    navigating = Navigating(session, engine, others)
     completing = Completing(session, engine.ty, lambda: indexing.view, others)
     searching = Searching(session, indexing, meaning)
     session.rooms += [
@@ -72,6 +73,7 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     return Rooms(
         completing=completing,
         diagnosing=diagnosing,
+        indexing=indexing,
         navigating=navigating,
         searching=searching,
     )

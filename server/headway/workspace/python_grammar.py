@@ -43,14 +43,15 @@ _HOLDERS = frozenset(
 
 
 @cache
-def _parser() -> Parser:
+def parser() -> Parser:
+    """Return the parser of Python."""
     return Parser(Language(tree_sitter_python.language()))
 
 
 def parse(text: str, tree_of: Parse = parse_all) -> Parsed:
     """Return the definitions of Python source, in the order in which they start."""
     source = Source(text)
-    tree = tree_of(source, _parser())
+    tree = tree_of(source, parser())
     if tree is None:
         return Parsed([], [], [], "", f"too complex: not parsed within {PARSE_LIMIT_S:.0f} s")
     root = tree.root_node

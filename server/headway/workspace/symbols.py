@@ -80,6 +80,16 @@ class IndexView:
             "bytes": sum(part.segment.memory_bytes for part in self.parts),
         }
 
+    def files(self, suffixes: tuple[str, ...] = ()) -> list[str]:
+        """Return the absolute paths of the files, of those whose paths end with one of the suffixes if any."""
+        found: dict[str, None] = {}
+        for part in self.parts:
+            root = part.root.rstrip("/")
+            for position, path in enumerate(part.segment.paths):
+                if position not in part.dead and (not suffixes or path.endswith(suffixes)):
+                    found[f"{root}/{path}"] = None
+        return list(found)
+
     def complete(self, prefix: str, limit: int, suffixes: tuple[str, ...] = ()) -> list[Found]:
         """Return symbols whose names start with a prefix, one for each name, the shortest names first.
 
