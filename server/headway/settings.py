@@ -95,6 +95,8 @@ class CompletionSettings:
     soft_deadline_ms: float = _setting(45, Rule(key="softDeadlineMs", type="number", minimum=1, maximum=10_000))
     hard_deadline_ms: float = _setting(2000, Rule(key="hardDeadlineMs", type="number", minimum=10, maximum=60_000))
     max_items: int = _setting(100, Rule(key="maxItems", type="integer", minimum=1, maximum=100))
+    # As in Pylance: a name is as often handed on as it is called, and who types the bracket gets its partner anyway.
+    call_parentheses: bool = _setting(False, Rule(key="callParentheses", type="boolean"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

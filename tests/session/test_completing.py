@@ -71,6 +71,15 @@ async def test_while_the_engine_is_away_the_open_text_answers(office: OpenOffice
 
 
 @pytest.mark.asyncio
+async def test_what_only_the_text_knows_is_not_called_as_it_may_be_a_property(office: OpenOffice) -> None:
+    settings = {"python": {"engines": ["index"]}, "completion": {"callParentheses": True}}
+    async with office(settings=settings) as place:
+        source = "class C:\n    @property\n    def size(self): ...\n    def use(self):\n        self.$0"
+        found = await Desk(place).complete("a.py", source)
+        assert {item.label: item.call for item in found.items} == {"size": "", "use": ""}
+
+
+@pytest.mark.asyncio
 async def test_modules_are_named_while_the_engine_still_looks_for_them(office: OpenOffice) -> None:
     async with office(settings=PATIENT) as place:
         (place.root / "shop").mkdir()

@@ -49,7 +49,8 @@ class Candidate:
     """One name that may be meant.
 
     `insert` is what is written in place of the word, `filter_text` what the editor compares with it (None: `label`).
-    `import_from` names the module that an import line is made for when the candidate is chosen.
+    `import_from` names the module that an import line is made for when the candidate is chosen. `call` is what follows
+    the name where it is called, as a snippet: "()", "($1)", or empty.
     """
 
     label: str
@@ -60,6 +61,7 @@ class Candidate:
     documentation: str | None = None  # Markdown
     deprecated: bool = False
     import_from: str | None = None
+    call: str = ""
     source: str = ""  # "ty", "text", "index", "python"
 
 

@@ -27,6 +27,7 @@ class ClientCapabilities:
     diagnostic_tags: bool
     diagnostic_code_links: bool
     insert_replace: bool
+    snippets: bool
     default_edit_range: bool
     default_data: bool
     label_details: bool
@@ -61,6 +62,7 @@ def client_capabilities(tree: object) -> ClientCapabilities:
         refreshes_diagnostics=yes("workspace", "diagnostics", "refreshSupport"),
         diagnostic_tags=dig(tree, "textDocument", "publishDiagnostics", "tagSupport") is not None,
         diagnostic_code_links=yes("textDocument", "publishDiagnostics", "codeDescriptionSupport"),
+        snippets=yes("textDocument", "completion", "completionItem", "snippetSupport"),
         insert_replace=yes("textDocument", "completion", "completionItem", "insertReplaceSupport"),
         default_edit_range="editRange" in defaults,
         default_data="data" in defaults,

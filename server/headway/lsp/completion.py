@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from headway.features.completion import Candidate, CompletionList, ResolvedCandidate
@@ -9,6 +10,9 @@ from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.convert import Converter, Json, Lines
 
 _DEPRECATED_TAG = 1
+_SNIPPET = 2
+_ESCAPED = re.compile(r"[\\$}]")
+_AS_ESCAPED = r"\\\g<0>"
 
 
 def completion_list(
@@ -29,6 +33,9 @@ def completion_list(
         item = _item(candidate, place, capabilities)
         item["data"] = [found.list_id, place] if candidate.import_from is None else [found.list_id, place, uri]
         new_text = candidate.insert or candidate.label
+        if candidate.call and capabilities.snippets:
+            item["insertTextFormat"] = _SNIPPET
+            new_text = f"{_ESCAPED.sub(_AS_ESCAPED, new_text)}{candidate.call}$0"
         if not by_default:
             item["textEdit"] = _edit(edit_range, new_text, capabilities)
         elif new_text != candidate.label:

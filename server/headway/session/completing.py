@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _NOTHING_FITS = frozenset({PlaceKind.COMMENT, PlaceKind.NEW_NAME, PlaceKind.LITERAL})
+_CALLED_AT = frozenset({PlaceKind.NAME, PlaceKind.MEMBER})
 _REMEMBERED_LISTS = 8
 _KNOWN_WITHOUT_ENGINE = frozenset({PlaceKind.NAME, PlaceKind.MODULE, PlaceKind.STRING})
 # Keys that come faster than hands are a flood (a program types, or what waited in a pipe): each is held for a moment,
@@ -173,14 +174,17 @@ class Completing(Room):
                 await self._wait(word, asked_s + settings.hard_deadline_ms / 1000)
         engine = word.engine_source()
         ranked = merge(self._sources(word, engine, prefix), prefix, settings.max_items)
+        items = ranked.items
+        if settings.call_parentheses and word.place.kind in _CALLED_AT:
+            items = word.with_calls(items, line[end.column :])
         cut_short = engine is None and needs_engine
-        if prefix and ranked.items and ranked.items[0].label == prefix and end == position:
+        if prefix and items and items[0].label == prefix and end == position:
             self._ahead.written(document, position)
         return self._list(
             document,
             start,
             position,
-            ranked.items,
+            items,
             incomplete=ranked.incomplete or cut_short,
             end=end,
             word=word,

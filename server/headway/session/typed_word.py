@@ -142,6 +142,19 @@ class TypedWord:
             self._engine = _engine_source(self.engine_items, self.place, self._around.text)
         return self._engine
 
+    def with_calls(self, items: tuple[Candidate, ...], after: str) -> tuple[Candidate, ...]:
+        """Return candidates, those marked that are likely to be called here; `after` follows the word on its line."""
+        from headway.features.calling import Calls  # Only who wants it pays for it.
+
+        calls = Calls(self._around.text, self._around.inside(self.place.start), after)
+        # What others than ty name is known by the text alone: a method may be a property.
+        return tuple(
+            replace(item, call=calls.of(item.kind, item.detail))
+            if item.source == "ty" and not item.insert.endswith(")")
+            else item
+            for item in items
+        )
+
     # ---- the text itself --------------------------------------------------------------------------------------------
 
     def own_sources(self) -> tuple[Source, ...]:
