@@ -14,6 +14,7 @@ from headway.session.by_name import ByName, Told
 from headway.session.indexing import Indexing
 from headway.session.session import Session
 from headway.wording import say
+from headway.workspace.documents import Document
 from headway.workspace.index import Wide
 from headway.workspace.occurrences import Use
 from headway.workspace.symbols import Found
@@ -47,7 +48,7 @@ class ByNameRequests:
         self._location = location
         self._uri_of = uri_of
         self._tongue = tongue
-        self._answers: Mapping[str, Callable[[str, Position, Arguments], Coroutine[Any, Any, Any]]] = {
+        self._answers: Mapping[str, Callable[[Document, Position, Arguments], Coroutine[Any, Any, Any]]] = {
             "textDocument/definition": self._definitions,
             "textDocument/declaration": self._definitions,
             "textDocument/typeDefinition": self._types,
@@ -57,33 +58,38 @@ class ByNameRequests:
             "textDocument/hover": self._hover,
         }
 
-    async def answer(self, method: str, uri: str, params: Mapping[str, Any], position: Position) -> Any:
+    async def answer(
+        self, method: str, document: Document | None, params: Mapping[str, Any], position: Position
+    ) -> Any:
         """Return the result of a request; None for a method whose answers need an engine.
+
+        Args:
+            document: The text that it is about.
 
         Raises:
             RequestSupersededError, RequestCancelledError, RequestFailedError: see `jobs.value_of`.
         """
         answer = self._answers.get(method)
-        return None if answer is None else await answer(uri, position, Arguments(params))
+        return None if answer is None or document is None else await answer(document, position, Arguments(params))
 
-    async def _definitions(self, uri: str, position: Position, params: Arguments) -> list[Json]:
-        bound, found = await self._by_name.definitions(uri, position)
-        return [*({"uri": uri, "range": self._range(use)} for use in bound), *map(self._location, found)]
+    async def _definitions(self, document: Document, position: Position, params: Arguments) -> list[Json]:
+        bound, found = await self._by_name.definitions(document, position)
+        return [*({"uri": document.uri, "range": self._range(use)} for use in bound), *map(self._location, found)]
 
-    async def _types(self, uri: str, position: Position, params: Arguments) -> list[Json]:
-        return [self._location(found) for found in await self._by_name.types(uri, position)]
+    async def _types(self, document: Document, position: Position, params: Arguments) -> list[Json]:
+        return [self._location(found) for found in await self._by_name.types(document, position)]
 
-    async def _references(self, uri: str, position: Position, params: Arguments) -> list[Json]:
+    async def _references(self, document: Document, position: Position, params: Arguments) -> list[Json]:
         with_bindings = params.inner("context").flag("includeDeclaration", True) if params.has("context") else True
-        found = await self._by_name.references(uri, position, with_bindings=with_bindings)
+        found = await self._by_name.references(document, position, with_bindings=with_bindings)
         return [{"uri": self._uri(file.path), "range": self._range(use)} for file in found for use in file.uses]
 
-    async def _highlights(self, uri: str, position: Position, params: Arguments) -> list[Json]:
-        uses = await self._by_name.highlights(uri, position)
+    async def _highlights(self, document: Document, position: Position, params: Arguments) -> list[Json]:
+        uses = await self._by_name.highlights(document, position)
         return [{"range": self._range(use), "kind": _WRITE if use.binds else _READ} for use in uses]
 
-    async def _folds(self, uri: str, position: Position, params: Arguments) -> list[Json] | None:
-        folds = await self._by_name.folds(uri)
+    async def _folds(self, document: Document, position: Position, params: Arguments) -> list[Json] | None:
+        folds = await self._by_name.folds(document)
         if folds is None:
             return None
         return [
@@ -91,10 +97,9 @@ class ByNameRequests:
             for fold in folds
         ]
 
-    async def _hover(self, uri: str, position: Position, params: Arguments) -> Json | None:
-        told = await self._by_name.hover(uri, position)
-        document = self._session.documents.get(uri)
-        if told is None or document is None:
+    async def _hover(self, document: Document, position: Position, params: Arguments) -> Json | None:
+        told = await self._by_name.hover(document, position)
+        if told is None:
             return None
         parts = self._said(told, document.language)
         value = "\n\n".join(parts)

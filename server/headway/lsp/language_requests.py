@@ -17,6 +17,7 @@ from headway.session.arguments import Arguments
 from headway.session.navigating import POSITIONED, WAYS
 from headway.session.rooms import Rooms
 from headway.session.session import Session
+from headway.workspace.documents import Document
 from headway.workspace.symbols import Found
 from headway.workspace.text import Position
 
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class LanguageRequests:
-    """Handlers of one session's language requests."""
+    """Handlers of one session's language requests.
+
+    What a request is about is settled when it is read: by the time its work begins, later changes may have been taken.
+    """
 
     def __init__(
         self,
@@ -74,10 +78,12 @@ class LanguageRequests:
 
     def completion(self, params: object, asked_s: float) -> Coroutine[Any, Any, Encoded]:
         uri, position, lines = self._place(params)
-        return self._complete(uri, position, lines, asked_s)
+        return self._complete(uri, self._session.documents.get(uri), position, lines, asked_s)
 
-    async def _complete(self, uri: str, position: Position, lines: Lines, asked_s: float) -> Encoded:
-        found = await self._rooms.completing.complete(uri, position, asked_s=asked_s)
+    async def _complete(
+        self, uri: str, document: Document | None, position: Position, lines: Lines, asked_s: float
+    ) -> Encoded:
+        found = await self._rooms.completing.complete(uri, position, asked_s=asked_s, sent_for=document)
         return encoded(completion_list(found, uri, lines, self._capabilities, self._converter))
 
     def resolve(self, params: object) -> Coroutine[Any, Any, Json] | Json:
@@ -102,10 +108,12 @@ class LanguageRequests:
         place = Position(0, 0)
         if method in POSITIONED:
             place = self._converter.position_in(read.inner("position"), self._lines(uri))
-        return self._navigated(method, uri, read.mapping, place)
+        return self._navigated(method, uri, self._session.documents.get(uri), read.mapping, place)
 
-    async def _navigated(self, method: str, uri: str, params: Mapping[str, Any], place: Position) -> Encoded:
-        body = await self._rooms.navigating.ask(method, uri, params)
+    async def _navigated(
+        self, method: str, uri: str, document: Document | None, params: Mapping[str, Any], place: Position
+    ) -> Encoded:
+        body = await self._rooms.navigating.ask(method, uri, params, document)
         if body is not None:
             return Encoded(body)
         if self._by_name is None:
@@ -120,7 +128,7 @@ class LanguageRequests:
                 uri_of=self._uri_of,
                 tongue=self._tongue,
             )
-        return encoded(await self._by_name.answer(method, uri, params, place))
+        return encoded(await self._by_name.answer(method, document, params, place))
 
     def _mending(self) -> MendingRequests:
         if self._mends is None:
@@ -134,11 +142,11 @@ class LanguageRequests:
         return self._mending().format(method, params)
 
     def diagnostic(self, params: object) -> Coroutine[Any, Any, Json]:
-        return self._pull(Arguments(params).inner("textDocument").text("uri"))
+        uri = Arguments(params).inner("textDocument").text("uri")
+        return self._pull(uri, self._session.documents.get(uri))
 
-    async def _pull(self, uri: str) -> Json:
-        document = self._session.documents.get(uri)
-        findings = await self._rooms.diagnosing.pull(uri)
+    async def _pull(self, uri: str, document: Document | None) -> Json:
+        findings = await self._rooms.diagnosing.pull(uri, document)
         return {"kind": "full", "items": self._client.diagnostics(document, findings)}
 
     def _place(self, params: object) -> tuple[str, Position, Lines]:

@@ -14,9 +14,13 @@ from headway.session.session import Session
 
 
 class MendingRequests:
-    """Handlers of one session's requests for edits."""
+    """Handlers of one session's requests for edits.
+
+    What a request is about is settled when it is read: by the time its work begins, later changes may have been taken.
+    """
 
     def __init__(self, session: Session, rooms: Rooms, capabilities: ClientCapabilities) -> None:
+        self._session = session
         abilities = EditAbilities(versions=capabilities.versioned_edits, later=capabilities.resolves_actions)
         self._mending = Mending(session, rooms.diagnosing.ruff, abilities)
 
@@ -24,12 +28,14 @@ class MendingRequests:
         read = Arguments(params)
         if method == "textDocument/rangeFormatting":
             _range(read)
-        return self._mending.format(method, read.inner("textDocument").text("uri"), read.mapping)
+        uri = read.inner("textDocument").text("uri")
+        return self._mending.format(method, uri, read.mapping, self._session.documents.get(uri))
 
     def actions(self, params: object) -> Coroutine[Any, Any, list[Json]]:
         read = Arguments(params)
         _range(read)
-        return self._mending.actions(read.inner("textDocument").text("uri"), read.mapping)
+        uri = read.inner("textDocument").text("uri")
+        return self._mending.actions(uri, read.mapping, self._session.documents.get(uri))
 
     def resolve(self, params: object) -> Coroutine[Any, Any, Json]:
         read = Arguments(params)

@@ -18,6 +18,7 @@ from headway.lsp.progress import Token
 from headway.session.arguments import Arguments
 from headway.session.searching import MOST_HITS, Searching, SearchQuery
 from headway.session.session import Session
+from headway.workspace.documents import Document
 from headway.workspace.index import Wide
 from headway.workspace.scope import KNOWN_LANGUAGES
 from headway.workspace.symbols import Found
@@ -145,10 +146,12 @@ class SearchRequests:
         return {"uri": self.uri_of(found.path), "range": name}
 
     def document_symbols(self, params: object) -> Coroutine[Any, Any, Sequence[Json]]:
-        return self._outline(Arguments(params).inner("textDocument").text("uri"))
+        uri = Arguments(params).inner("textDocument").text("uri")
+        # The text is settled when the request is read: later changes may be taken before its work begins.
+        return self._outline(uri, self._session.documents.get(uri))
 
-    async def _outline(self, uri: str) -> Sequence[Json]:
-        found = await self._searching.document_symbols(uri)
+    async def _outline(self, uri: str, document: Document | None) -> Sequence[Json]:
+        found = await self._searching.document_symbols(uri, document)
         if self._hierarchical:
             return [self._symbol(outline) for outline in found]
         return self._flat(found, uri)

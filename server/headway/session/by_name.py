@@ -53,43 +53,42 @@ class Told:
 
 
 class ByName:
-    """Answers by name, as jobs of their methods' classes."""
+    """Answers by name, as jobs of their methods' classes. Documents are the texts that requests are about."""
 
     def __init__(self, context: SessionContext, indexing: Indexing) -> None:
         self._context = context
         self._indexing = indexing
 
-    async def highlights(self, uri: str, position: Position) -> Sequence[Use]:
+    async def highlights(self, document: Document, position: Position) -> Sequence[Use]:
         """Return the uses of what is meant at a place in its document."""
-        meant = await self._meant("textDocument/documentHighlight", uri, position)
+        meant = await self._meant("textDocument/documentHighlight", document, position)
         return () if meant is None else meant.uses
 
-    async def folds(self, uri: str) -> Sequence[Fold] | None:
+    async def folds(self, document: Document) -> Sequence[Fold] | None:
         """Return what can be folded; None where that cannot be told."""
-        document = self._document(uri)
-        if document is None:
+        if len(document.content) > _LONGEST_TEXT:
             return None
         way = "textDocument/foldingRange"
         found: Sequence[Fold] | None = await self._run(
-            way, folds_of, _name(document), document.text, document.language, key=identity(uri)
+            way, folds_of, _name(document), document.text, document.language, key=identity(document.uri)
         )
         return found
 
-    async def definitions(self, uri: str, position: Position) -> tuple[Sequence[Use], Sequence[Found]]:
+    async def definitions(self, document: Document, position: Position) -> tuple[Sequence[Use], Sequence[Found]]:
         """Return where a name is bound in its document, where it is a local one, or else what the index has by it."""
-        meant = await self._meant("textDocument/definition", uri, position)
+        meant = await self._meant("textDocument/definition", document, position)
         bound = () if meant is None else tuple(use for use in meant.uses if use.binds)
         if meant is not None and meant.sort is Sort.LOCAL and bound:
             return bound, ()
-        found = self._named(uri, position)
+        found = self._named(document, position)
         return (() if found else bound), found
 
-    async def types(self, uri: str, position: Position) -> Sequence[Found]:
+    async def types(self, document: Document, position: Position) -> Sequence[Found]:
         """Return the types that the bindings of a name say it has, or the type that it names."""
-        meant = await self._meant("textDocument/typeDefinition", uri, position)
+        meant = await self._meant("textDocument/typeDefinition", document, position)
         if meant is None:
             return ()
-        suffixes = self._suffixes(uri)
+        suffixes = suffixes_of(document.language)
         for name in (*meant.types, meant.name):
             found = [
                 one for one in self._indexing.view.named(name, _MOST_BY_NAME, suffixes) if one.symbol.kind in _TYPES
@@ -98,24 +97,23 @@ class ByName:
                 return found
         return ()
 
-    async def references(self, uri: str, position: Position, *, with_bindings: bool) -> Sequence[FileUses]:
+    async def references(self, document: Document, position: Position, *, with_bindings: bool) -> Sequence[FileUses]:
         """Return where a name is used: in its document if it is a local one, or else in all files of its language.
 
         Args:
             with_bindings: Also where it gets its value or its meaning.
         """
         way = "textDocument/references"
-        meant = await self._meant(way, uri, position)
-        document = self._document(uri)
-        if meant is None or document is None:
+        meant = await self._meant(way, document, position)
+        if meant is None:
             return ()
         own = _key(document)
         found = [FileUses(own, meant.uses)]
         if meant.sort is not Sort.LOCAL:
-            suffixes = self._suffixes(uri)
+            suffixes = suffixes_of(document.language)
             texts = self._open_texts(suffixes)
             paths = [path for path in dict.fromkeys((*texts, *self._indexing.view.files(suffixes))) if path != own]
-            owners = self._owners(uri, position)
+            owners = self._owners(document, position)
             for first in range(0, len(paths), _FILES_AT_A_TIME):
                 some = paths[first : first + _FILES_AT_A_TIME]
                 open_ones = {path: texts[path] for path in some if path in texts}
@@ -127,16 +125,16 @@ class ByName:
             return found
         return [FileUses(file.path, tuple(use for use in file.uses if not use.binds)) for file in found]
 
-    async def hover(self, uri: str, position: Position) -> Told | None:
+    async def hover(self, document: Document, position: Position) -> Told | None:
         """Return what is known of a name; None where it is none, or nothing is."""
         way = "textDocument/hover"
-        meant = await self._meant(way, uri, position)
+        meant = await self._meant(way, document, position)
         if meant is None:
             return None
         here = next((use.range for use in meant.uses if use.range.start <= position <= use.range.end), None)
         here = here or Range(position, position)
         if meant.sort is not Sort.LOCAL:
-            named = self._named(uri, position)
+            named = self._named(document, position)
             databases = dict(self._indexing.databases)
             told = (
                 await self._run(way, _described, named[:MOST_TOLD], databases, kind=TaskKind.IO_BOUND) if named else ()
@@ -147,16 +145,11 @@ class ByName:
 
     # ---- parts ------------------------------------------------------------------------------------------------------
 
-    def _document(self, uri: str) -> Document | None:
-        document = self._context.documents.get(uri)
-        return None if document is None or len(document.content) > _LONGEST_TEXT else document
-
-    async def _meant(self, method: str, uri: str, position: Position) -> Meant | None:
-        document = self._document(uri)
-        if document is None:
+    async def _meant(self, method: str, document: Document, position: Position) -> Meant | None:
+        if len(document.content) > _LONGEST_TEXT:
             return None
-        args = (_name(document), document.text, document.language, position, self._owners(uri, position))
-        found: Meant | None = await self._run(method, meant_at, *args, key=identity(uri))
+        args = (_name(document), document.text, document.language, position, self._owners(document, position))
+        found: Meant | None = await self._run(method, meant_at, *args, key=identity(document.uri))
         return found
 
     async def _run(
@@ -180,27 +173,22 @@ class ByName:
         )
         return await value_of(handle)
 
-    def _suffixes(self, uri: str) -> tuple[str, ...]:
-        document = self._context.documents.get(uri)
-        return () if document is None else suffixes_of(document.language)
-
-    def _named(self, uri: str, position: Position) -> Sequence[Found]:
+    def _named(self, document: Document, position: Position) -> Sequence[Found]:
         """Return what the workspace defines under the name at a place, that of the same file first."""
-        document = self._context.documents.get(uri)
-        if document is None:
-            return ()
         place = place_at(document.content, position)
         name = document.slice(Range(place.start, place.end))
         suffixes = suffixes_of(document.language)
         if not name or not suffixes:
             return ()
-        own = uri_to_path(uri)
+        own = uri_to_path(document.uri)
         found = self._indexing.view.named(name, _MOST_BY_NAME, suffixes)
         return sorted(found, key=lambda one: one.path != own)
 
-    def _owners(self, uri: str, position: Position) -> frozenset[str]:
+    def _owners(self, document: Document, position: Position) -> frozenset[str]:
         """Return the modules that define what the name at a place may be."""
-        return frozenset(file_name(one.symbol.path) for one in self._named(uri, position) if not one.symbol.container)
+        return frozenset(
+            file_name(one.symbol.path) for one in self._named(document, position) if not one.symbol.container
+        )
 
     def _open_texts(self, suffixes: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         documents = self._context.documents.snapshot().values()

@@ -112,17 +112,20 @@ class Completing(Room):
         if self._others is not None:
             self._others.closed(identity(uri))
 
-    async def complete(self, uri: str, position: Position, *, asked_s: float | None = None) -> CompletionList:
+    async def complete(
+        self, uri: str, position: Position, *, asked_s: float | None = None, sent_for: Document | None = None
+    ) -> CompletionList:
         """Return what may be written at a position of an open document; an empty list where it is not open.
 
         Args:
             asked_s: When the question came, on the loop's clock; the deadlines count from then. None: now.
+            sent_for: The text that it is about; None: the present one.
 
         Raises:
             RequestSupersededError: a newer request for the same document took its place.
             RequestCancelledError, RequestFailedError: see `jobs.value_of`.
         """
-        document = self._context.documents.get(uri)
+        document = sent_for or self._context.documents.get(uri)
         if document is None:
             return self._list(None, position, position, (), incomplete=False)
         hard_s = self._context.settings.completion.hard_deadline_ms / 1000

@@ -27,7 +27,7 @@ from headway.features.analysis import Finding, findings
 from headway.scheduler.executors.children import clean_environment
 from headway.scheduler.model import Job, Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.arguments import Arguments
-from headway.session.jobs import value_of
+from headway.session.jobs import RequestSupersededError, value_of
 from headway.session.lone_files import working_directory
 from headway.session.ports import FileChange, Room, SessionContext, Submission
 from headway.session.python_engine import PythonEngine
@@ -327,17 +327,22 @@ class Diagnosing(Room):
 
     # ---- asked for --------------------------------------------------------------------------------------------------
 
-    async def pull(self, uri: str) -> Sequence[Finding]:
+    async def pull(self, uri: str, sent_for: Document | None = None) -> Sequence[Finding]:
         """Return the findings of an open document; empty where it is not open or is no Python.
 
+        Args:
+            sent_for: The text that they are about; None: the present one.
+
         Raises:
-            RequestSupersededError: it was asked for again.
+            RequestSupersededError: it was asked for again, or the text was changed before ruff could look at it.
             RequestCancelledError, RequestFailedError: see `jobs.value_of`.
         """
-        document = self._context.documents.get(uri)
+        document = sent_for or self._context.documents.get(uri)
         if document is None or document.language != "python" or not self._context.settings.diagnostics.enabled:
             return ()
         found: list[Finding] | None = await value_of(self._submit(identity(uri), document))
+        if not found and self._context.documents.get(uri) is not document:
+            raise RequestSupersededError("the text changed before its findings were known")
         return () if found is None else self._all_of(document, found)
 
     # ---- the whole workspace ----------------------------------------------------------------------------------------

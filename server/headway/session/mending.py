@@ -74,18 +74,21 @@ class Mending:
         self._abilities = abilities
         self._save_limit_s = save_limit_s
 
-    async def format(self, method: str, uri: str, params: Mapping[str, Any]) -> list[Json] | None:
+    async def format(
+        self, method: str, uri: str, params: Mapping[str, Any], sent_for: Document | None = None
+    ) -> list[Json] | None:
         """Return the edits that format a document or a range of it; None where there is nothing to say in time.
 
         Args:
             method: `textDocument/formatting` or `textDocument/rangeFormatting`.
             params: As the client sent them.
+            sent_for: The text that they are about; None: the present one.
 
         Raises:
             RequestSupersededError: The text was changed meanwhile: the edits would be for another one.
             RequestCancelledError, RequestFailedError: See `jobs.value_of`.
         """
-        document = self._document(uri)
+        document = self._document(uri, sent_for)
         if document is None:
             return None
         edits = await self._asked(document, method, params, Priority.CRITICAL, self._save_limit_s)
@@ -93,16 +96,17 @@ class Mending:
             raise RequestSupersededError(f"the text changed while {method} was being answered")
         return _with_mark(document, edits) if isinstance(edits, list) else None
 
-    async def actions(self, uri: str, params: Mapping[str, Any]) -> list[Json]:
+    async def actions(self, uri: str, params: Mapping[str, Any], sent_for: Document | None = None) -> list[Json]:
         """Return what can be done about a range of a document, as CodeActions; nothing where ruff is away or late.
 
         Args:
             params: Of `textDocument/codeAction`, as the client sent them.
+            sent_for: As for `format`.
 
         Raises:
             RequestSupersededError, RequestCancelledError, RequestFailedError: As for `format`.
         """
-        document = self._document(uri)
+        document = self._document(uri, sent_for)
         if document is None:
             return []
         context = params.get("context")
@@ -189,8 +193,8 @@ class Mending:
 
     # ---- asking -----------------------------------------------------------------------------------------------------
 
-    def _document(self, uri: str) -> Document | None:
-        document = self._context.documents.get(uri)
+    def _document(self, uri: str, sent_for: Document | None = None) -> Document | None:
+        document = sent_for or self._context.documents.get(uri)
         if document is None or document.language != "python" or len(document.content) > LONGEST_TEXT:
             return None
         return document

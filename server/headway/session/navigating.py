@@ -22,6 +22,7 @@ from headway.session.jobs import RequestSupersededError, value_of
 from headway.session.other_engines import OtherEngines
 from headway.session.ports import Room, SessionContext
 from headway.session.python_engine import PythonEngine
+from headway.workspace.documents import Document
 from headway.workspace.uris import identity
 
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
@@ -47,6 +48,7 @@ class _Way:
     newest_only: bool = False
     searches: bool = False  # looks through the whole workspace
     provider: str | None = None
+    edits: bool = False  # an answer for another text than the present one would do damage
 
 
 _CRITICAL, _HIGH = Priority.CRITICAL, Priority.HIGH
@@ -60,8 +62,8 @@ WAYS: Mapping[str, _Way] = {
     "textDocument/typeDefinition": _Way(priority=_HIGH, limit_s=10, provider="typeDefinitionProvider"),
     "textDocument/implementation": _Way(priority=_HIGH, limit_s=60, searches=True, provider="implementationProvider"),
     "textDocument/references": _Way(priority=_HIGH, limit_s=60, searches=True, provider="referencesProvider"),
-    "textDocument/prepareRename": _Way(priority=_HIGH, limit_s=10, provider="renameProvider"),
-    "textDocument/rename": _Way(priority=_HIGH, limit_s=60, searches=True, provider="renameProvider"),
+    "textDocument/prepareRename": _Way(priority=_HIGH, limit_s=10, provider="renameProvider", edits=True),
+    "textDocument/rename": _Way(priority=_HIGH, limit_s=60, searches=True, provider="renameProvider", edits=True),
     "textDocument/documentHighlight": _Way(
         priority=_HIGH, limit_s=5, newest_only=True, provider="documentHighlightProvider"
     ),
@@ -97,19 +99,23 @@ class Navigating(Room):
         self._others = others
         self._encoding = engine.encoding
 
-    async def ask(self, method: str, uri: str, params: Mapping[str, Any]) -> bytes | None:
+    async def ask(
+        self, method: str, uri: str, params: Mapping[str, Any], sent_for: Document | None = None
+    ) -> bytes | None:
         """Return the result of a request of `WAYS` as JSON; None where ty is away or the document is no Python.
 
         Args:
             uri: The document that it is about.
             params: As the client sent them.
+            sent_for: The text that they are about; None: the present one.
 
         Raises:
-            RequestSupersededError: a newer request took its place, or texts changed faster than ty can answer.
+            RequestSupersededError: a newer request took its place, or the text that it is about is another by now and
+                was so before there was an answer.
             RequestCancelledError, RequestFailedError: see `jobs.value_of`.
         """
         way = WAYS[method]
-        document = self._context.documents.get(uri)
+        document = sent_for or self._context.documents.get(uri)
         server: LanguageServer | None
         if document is not None and document.language != "python":
             server = None if self._others is None else self._others.engine(document.language)
@@ -125,8 +131,8 @@ class Navigating(Room):
             server,
             method,
             identity(uri),
+            document,
             params,
-            way,
             priority=way.priority,
             name=method.partition("/")[2],
             kind=TaskKind.COROUTINE,
@@ -140,11 +146,11 @@ class Navigating(Room):
         return result
 
     async def _answer(
-        self, server: LanguageServer, method: str, key: str, params: Mapping[str, Any], way: _Way
+        self, server: LanguageServer, method: str, key: str, document: Document | None, params: Mapping[str, Any]
     ) -> bytes | _Stale | None:
         try:
-            async with asyncio.timeout(way.limit_s):
-                return await self._asked(server, method, key, params)
+            async with asyncio.timeout(WAYS[method].limit_s):
+                return await self._asked(server, method, key, document, params)
         except (TimeoutError, EngineError):
             return None
 
@@ -159,21 +165,34 @@ class Navigating(Room):
         return bool(server.capabilities.get(provider))
 
     async def _asked(
-        self, server: LanguageServer, method: str, key: str, params: Mapping[str, Any]
+        self, server: LanguageServer, method: str, key: str, document: Document | None, params: Mapping[str, Any]
     ) -> bytes | _Stale | None:
-        for _ in range(_STALE_ANSWERS):
+        way = WAYS[method]
+        sent_for = None if document is None else (key, document.content)
+        for attempt in range(_STALE_ANSWERS):
             if not server.coming:
                 return None
             await server.ready()
             if not self._can(server, method):
                 return None
+            # What the editor asks again by itself, and what has to do with edits, is not answered for a text that has
+            # passed; the rest is, once: putting the old text before the engine again and again would hold up the new.
+            if self._has_changed(key, document) and (attempt or way.newest_only or way.edits):
+                return _Stale.STALE
             try:
-                raw: msgspec.Raw = await server.ask(method, params, about=key, decoder=_RAW)
+                reply = server.ask(method, params, about=key, instead=sent_for, decoder=_RAW)
+                raw: msgspec.Raw = await reply
             except EngineUnavailableError:
                 continue  # It died; if it is on its way back within a moment, it is asked again.
             except EngineAnswerError as error:
                 if not error.stale:
                     raise
             else:
-                return bytes(raw)
+                if reply.disturbed:
+                    continue  # It is about a text that came later.
+                return _Stale.STALE if way.edits and self._has_changed(key, document) else bytes(raw)
         return _Stale.STALE
+
+    def _has_changed(self, key: str, document: Document | None) -> bool:
+        current = self._context.documents.at_path(key)
+        return document is not None and current is not None and current.content is not document.content

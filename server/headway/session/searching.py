@@ -186,14 +186,17 @@ class Searching(Room):
         paths = (uri_to_path(document.uri) for document in self._context.documents.snapshot().values())
         return [path for path in paths if path is not None][:_MOST_NEAR]
 
-    async def document_symbols(self, uri: str) -> Sequence[Outline]:
+    async def document_symbols(self, uri: str, sent_for: Document | None = None) -> Sequence[Outline]:
         """Return the outline of an open document; none where it is not open, or longer than anybody reads.
+
+        Args:
+            sent_for: The text that it is about; None: the present one.
 
         Raises:
             RequestSupersededError: it was asked for again, with a newer text.
             RequestCancelledError, RequestFailedError: see `jobs.value_of`.
         """
-        document = self._context.documents.get(uri)
+        document = sent_for or self._context.documents.get(uri)
         if document is None or len(document.content) > _LONGEST_OUTLINED:
             return ()
         key = identity(uri)
