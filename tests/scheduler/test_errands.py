@@ -303,7 +303,7 @@ def test_a_call_without_wishes_goes_the_short_way_to_its_end(run_virtual: RunVir
             burst(200, Priority.NORMAL)(desk)  # more than there is room for at once
             for handle in desk.handles:
                 assert (await handle).error is None
-            assert all(isinstance(handle.of, Errand) and handle.of.folded for handle in desk.handles)
+            assert all(isinstance(handle.of, Errand) and handle.of.record is None for handle in desk.handles)
             assert scheduler.metrics.snapshot().levels[Priority.NORMAL].completed == 200
 
     run_virtual(body())

@@ -200,6 +200,7 @@ class CoreMachine(RuleBasedStateMachine):
             entry = line.head()
             assert entry is not None
             assert entry.item.state is TaskState.READY
+            assert isinstance(entry.item, TaskRecord), "nothing here is an errand"
             assert not (paused[entry.item.priority] and entry.item.run is not None)
 
     def teardown(self) -> None:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from headway.scheduler.config import SchedulerConfig
 from headway.scheduler.credit import BatchCredit
+from headway.scheduler.errand import Errand, Waiting
 from headway.scheduler.model import Priority
 from headway.scheduler.queues import Entry, LevelQueue, Line
 from headway.scheduler.records import Run, TaskRecord
@@ -34,7 +35,7 @@ _DOOMED_AT_ONCE: Final = 200
 
 
 # A task that was taken out of the queue, the room and the slot that it holds, and whether on BATCH's own share.
-Start: TypeAlias = tuple[TaskRecord, Grant, bool]
+Start: TypeAlias = tuple[Waiting, Grant, bool]
 
 
 class Admission:
@@ -48,7 +49,7 @@ class Admission:
     """
 
     def __init__(self, config: SchedulerConfig, strategy: Strategy, quota: Quota, slots: Slots) -> None:
-        self.queue: LevelQueue[TaskRecord] = LevelQueue(len(Priority))
+        self.queue: LevelQueue[Waiting] = LevelQueue(len(Priority))
         self.waiting = [0] * len(Priority)  # by the caller's priority, not by level
         self.quota = quota
         self.slots = slots
@@ -61,7 +62,7 @@ class Admission:
         self.attention = False  # somebody is new, or something changed: `admit` has something to look at
         self.keep_at_s = math.inf  # when the next blocked task gets room kept for it
         self.look_at_all = False  # not only at who is new
-        self._fresh: list[Entry[TaskRecord]] = []
+        self._fresh: list[Entry[Waiting]] = []
         self._kept: list[tuple[tuple[float, float, int], int]] = []  # room that is kept, and by whose rank
         self.urgent_waits = False  # a CRITICAL or HIGH task was looked at and lacks something
 
@@ -69,24 +70,20 @@ class Admission:
 
     def push(self, record: TaskRecord, since_s: float, now_s: float) -> None:
         """Let a task wait for its place, from `since_s` on. A number of arrival that it has already, it keeps."""
-        level = record.level
-        fair = self._fair[level]
-        tag = 0.0
+        fair, tag = self._fair[record.level], 0.0
         if fair is not None:
             tag = fair.tag(record.job.fair_finish)
             record.job.fair_finish = tag + max(_LEAST_COST, record.shape.cores / 1e6)
-        priority = record.priority
-        entry = self.queue.push(
-            record,
-            level,
-            since_s,
-            key=(priority, record.pool, record.shape.size_class),
-            order=record.order,
-            tag=tag,
-        )
+        key = (record.priority, record.pool, record.shape.size_class)
+        entry = self.queue.push(record, record.level, since_s, key=key, order=record.order, tag=tag)
         record.entry = entry
         record.order = entry.order
         record.ready_at_s = since_s
+        self.entered(entry, now_s)
+
+    def entered(self, entry: Entry[Waiting], now_s: float) -> None:
+        """Note that somebody waits who did not."""
+        priority: Priority = entry.line.key[0]
         if priority >= _LOW:
             self._count(priority, 1, now_s)
         else:
@@ -180,7 +177,7 @@ class Admission:
 
     # ---- starting ---------------------------------------------------------------------------------------------------
 
-    def direct(self, record: TaskRecord, now_s: float) -> Grant | None:
+    def direct(self, record: Waiting, now_s: float) -> Grant | None:
         """Give a task its room at once where nobody waits and nothing stands against it; None: let it wait."""
         priority = record.priority
         if self.paused[priority]:
@@ -193,7 +190,7 @@ class Admission:
         shape = record.shape
         if shape.uses and self.quota.lacking(shape, discipline.guaranteed, discipline.ages):
             return None
-        if record.order is None:
+        if record.order is None or record.order < 0:
             record.order = self.queue.new_order()
         return self._give(record, discipline, shape, False, now_s)
 
@@ -233,7 +230,7 @@ class Admission:
         if self._kept:
             self._kept = []
 
-    def _pass_line(self, line: Line[TaskRecord], now_s: float) -> list[Start]:
+    def _pass_line(self, line: Line[Waiting], now_s: float) -> list[Start]:
         """Do what `_pass` does where there is one line only, which is the usual case."""
         priority, pool, _ = line.key
         starts: list[Start] = []
@@ -254,7 +251,7 @@ class Admission:
             starts.append((record, self._give(record, discipline, record.shape, False, now_s), False))
         return starts
 
-    def _pass(self, lines: list[Line[TaskRecord]], now_s: float, *, whole: bool) -> list[Start]:
+    def _pass(self, lines: list[Line[Waiting]], now_s: float, *, whole: bool) -> list[Start]:
         due = self._due(now_s)
         heads = [
             self._ranked(entry, now_s, due)
@@ -303,7 +300,7 @@ class Admission:
                 kept_mask |= self._keep(entry, (rank, tag, order), lack, by_credit, now_s)
         return starts
 
-    def _first(self, line: Line[TaskRecord], now_s: float) -> Entry[TaskRecord] | None:
+    def _first(self, line: Line[Waiting], now_s: float) -> Entry[Waiting] | None:
         """Return who is first of a line; the doomed are taken out on the way, but never very many at once."""
         row = line.row
         if row and not line.heap and row[0].live and row[0].item.doom is None:  # the usual case
@@ -314,11 +311,12 @@ class Admission:
                 self.changed()
                 return None
             left -= 1
+            assert isinstance(entry.item, TaskRecord)
             self.remove(entry.item, now_s)
         return entry
 
     def _keep(
-        self, entry: Entry[TaskRecord], rank: tuple[float, float, int] | None, lack: int, by_credit: bool, now_s: float
+        self, entry: Entry[Waiting], rank: tuple[float, float, int] | None, lack: int, by_credit: bool, now_s: float
     ) -> int:
         """Keep room for a task that is blocked, if it has a claim to it by now; return in which dimensions."""
         priority = entry.line.key[0]
@@ -337,7 +335,7 @@ class Admission:
         self.keep_at_s = min(self.keep_at_s, keep_at_s)
         return 0
 
-    def _give(self, record: TaskRecord, discipline: Discipline, shape: Shape, by_credit: bool, now_s: float) -> Grant:
+    def _give(self, record: Waiting, discipline: Discipline, shape: Shape, by_credit: bool, now_s: float) -> Grant:
         if record.pool >= 0:
             self.slots.acquire(record.pool)
         grant = self.quota.acquire(shape, discipline.guaranteed, discipline.ages and not by_credit)
@@ -352,7 +350,7 @@ class Admission:
             self.standback.critical_starts(now_s)
         return grant
 
-    def _ranked(self, entry: Entry[TaskRecord], now_s: float, due: bool) -> tuple[float, float, int, Entry[TaskRecord]]:
+    def _ranked(self, entry: Entry[Waiting], now_s: float, due: bool) -> tuple[float, float, int, Entry[Waiting]]:
         line = entry.line
         if due and (line.key[0] is _BATCH or (self.standback.pressed == "cpu" and line.key[0] is _LOW)):
             return self._due_rank(entry, now_s), entry.tag, entry.order, entry
@@ -363,15 +361,17 @@ class Admission:
         rank = risen_rank(discipline, now_s - since_s, self._config.rise_after_s)
         return rank, entry.tag, entry.order, entry
 
-    def _due_rank(self, entry: Entry[TaskRecord], now_s: float) -> float:
+    def _due_rank(self, entry: Entry[Waiting], now_s: float) -> float:
         if entry.line.key[0] is _LOW or self.standback.pressed != "cpu" or not self.waiting[_LOW]:
             return _DUE_RANK
         had_nothing_s = now_s - max(entry.since_s, entry.item.job.served_at_s)
         return _DUE_RANK if had_nothing_s >= _OWED_WITHIN_S else _DUE_LATER_RANK
 
-    def take(self, entry: Entry[TaskRecord], now_s: float) -> None:
+    def take(self, entry: Entry[Waiting], now_s: float) -> None:
         """Let somebody wait no longer, as he has his place."""
-        entry.item.entry = None
+        record = entry.item
+        if not isinstance(record, Errand):
+            record.entry = None
         self.queue.remove(entry)
         priority = entry.line.key[0]
         if priority >= _LOW:

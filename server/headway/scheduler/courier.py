@@ -83,7 +83,7 @@ class Courier:
 
     def succeeded(self, errand: Errand, value: Any, began_at_s: float, now_s: float) -> None:
         """Take what a call has returned."""
-        if not (errand.folded and self._errands.open):  # somebody is to be told by events
+        if errand.record is not None or not self._errands.open:  # somebody is to be told by events
             self.ended(errand, StepResult(value, None, False, began_at_s, now_s - began_at_s, None, "loop"))
             return
         engine, core, tally, waiter = self._engine, self._core, self.tally, errand.waiter

@@ -1,10 +1,10 @@
 """The short way of a coroutine that is a job of its own and has no wishes: one record instead of four. Pure; core.
 
 Most of what comes in thousands is `run(call, *args)` with nothing else said. Of such a call an `Errand` is kept, which
-is the record of its task with only those fields filled that its usual life needs. Whoever wants more (its job, its run,
-to end it, to move it, to look at it, to watch it) has it unfolded first; from then on it is a job like any other. So
-there is one set of rules: waiting, room and order are `admission`'s here as there, and what is out of the ordinary
-(it fails, it is cancelled, its time is up, somebody subscribes) goes the long way.
+has just what its usual life needs. Whoever wants more (its job, its run, to end it, to move it, to look at it, to watch
+it) has it unfolded first; from then on there is a record of its task, in a job like any other. So there is one set of
+rules: waiting, room and order are `admission`'s here as there, and what is out of the ordinary (it fails, it is
+cancelled, its time is up, somebody subscribes) goes the long way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from headway.scheduler.admission import Admission
 from headway.scheduler.book import JobBook
 from headway.scheduler.calls import LIGHT, job_of_call
 from headway.scheduler.config import SchedulerConfig
-from headway.scheduler.errand import Errand
+from headway.scheduler.errand import Errand, Waiting
 from headway.scheduler.executors.base import NOTHING, StepContextData
 from headway.scheduler.flow import Flow
 from headway.scheduler.model import (
@@ -71,9 +71,9 @@ class Errands:
         self._quota = quota
         self._prefix = prefix
         self._shape: Shape = Shapes().add(LIGHT)
-        self._passing: Line[TaskRecord] | None = None  # in which the last place was passed on from one to the next
+        self._passing: Line[Waiting] | None = None  # in which the last place was passed on from one to the next
         # Shares of LOW and BATCH work are kept by job, and what waits of it is counted as time passes.
-        self._lines: list[Line[TaskRecord] | None] = [None] * len(Priority)  # where errands waited last
+        self._lines: list[Line[Waiting] | None] = [None] * len(Priority)  # where errands waited last
         self._fit = [
             level < _LOW and not (found.best_effort or found.shared)
             for level, found in enumerate(admission.disciplines)
@@ -99,32 +99,30 @@ class Errands:
         title: str = getattr(call, "__name__", "task") if name is None else name
         book = self._book
         book.jobs_made = number = book.jobs_made + 1
-        book.tasks_made = key = book.tasks_made + 1
-        errand = self.in_flight[number] = Errand(number, key, call, args, title, priority, shape, now_s)
+        errand = self.in_flight[number] = Errand(number, call, args, title, priority, shape, now_s)
         flow.queued[priority] += 1
         admission, line = self._admission, self._lines[priority]
+        queue = admission.queue
         if line is not None and line.live and not line.heap:
-            # What `push` comes to for who stands behind others of his kind: nobody has to look at him yet.
-            errand.entry = entry = admission.queue.append(line, errand, now_s)
-            errand.order = entry.order
+            # What is below comes to for who stands behind others of his kind: nobody has to look at him yet.
+            queue.append(line, errand)
             admission.waiting[priority] += 1
             return errand
-        if not admission.queue.size:
+        errand.order = -1
+        if not queue.size:
             grant = admission.direct(errand, now_s)
             if grant is not None:
                 self.start(errand, grant, now_s)
                 return errand
-        admission.push(errand, now_s, now_s)
-        assert errand.entry is not None
-        self._lines[priority] = errand.entry.line
+        queue.enter(errand, priority, (priority, errand.pool, shape.size_class))
+        admission.entered(errand, now_s)
+        self._lines[priority] = errand.line
         return errand
 
     def starts(self, errand: Errand, grant: Grant, now_s: float) -> bool:
-        """Let one that waited run. False: it has to start the long way, and has been unfolded."""
+        """Let one that waited run. False: it has to start the long way."""
         if self.open:
             self.start(errand, grant, now_s)
-        else:
-            self.unfold(errand)
         return self.open
 
     def start(self, errand: Errand, grant: Grant, now_s: float) -> None:
@@ -135,7 +133,6 @@ class Errands:
         errand.state = _RUNNING
         errand.grant = grant
         errand.started_at_s = now_s
-        errand.waited_s = now_s - errand.ready_at_s
         flow.runs_begun = errand.run_id = run_id = flow.runs_begun + 1
         self._running[run_id] = errand
         if self.due_at_s == math.inf:
@@ -173,13 +170,11 @@ class Errands:
         row = line.row
         if len(row) < 2 or grant.cores != self._shape.cores or grant.critical:
             return None
-        entry, second = row[0], row[1]
-        following, behind = entry.item, second.item
+        following, behind = row[0], row[1]
         if type(following) is not Errand or type(behind) is not Errand:
             return None
-        if not (entry.live and following.folded and second.live and behind.folded):
+        if not (following.live and following.record is None and behind.live and behind.record is None):
             return None
-        following.entry = None
         admission.queue.take_first(line)
         admission.waiting[following.priority] -= 1
         return following
@@ -199,15 +194,14 @@ class Errands:
         row = line.row
         if line.heap or not row or priority is _HIGH or admission.paused[priority]:
             return None
-        entry = row[0]
-        following = entry.item
-        if not entry.live:
+        following = row[0]
+        if not following.live or admission.disciplines[priority].guaranteed:
             return None
-        if not isinstance(following, Errand) or not following.folded or admission.disciplines[priority].guaranteed:
+        if not isinstance(following, Errand) or following.record is not None:
             return None
-        admission.take(entry, now_s)
+        admission.take(following, now_s)
         second = row[0] if row else None
-        if second is None or (second.live and isinstance(second.item, Errand) and second.item.folded):
+        if second is None or (second.live and isinstance(second, Errand) and second.record is None):
             admission.keep_nothing()
             self._passing = line
         else:
@@ -216,7 +210,7 @@ class Errands:
 
     def outcome(self, errand: Errand) -> JobOutcome:
         """Return how the job of one that did well has ended."""
-        outcome = None if errand.folded else errand.outcome
+        outcome = None if errand.record is None else errand.record.outcome
         if outcome is None:
             outcome = Outcome(
                 _COMPLETED,
@@ -245,7 +239,6 @@ class Errands:
             return
         self.due_at_s = math.inf
         for errand in tuple(self._running.values()):
-            assert errand.started_at_s is not None
             if now_s < errand.started_at_s + LIGHT.longest_run_s:
                 self._watch_time(errand.started_at_s)
                 break
@@ -273,7 +266,7 @@ class Errands:
         if not self.in_flight or not number.isdecimal():
             return None
         errand = self.in_flight.get(int(number))
-        return self.unfold(errand) if errand is not None and self.id_of(errand.number) == job_id else None
+        return self.unfold(errand).job if errand is not None and self.id_of(errand.number) == job_id else None
 
     def unfold_all(self) -> None:
         for errand in tuple(self.in_flight.values()):
@@ -284,11 +277,11 @@ class Errands:
         for errand in tuple(self._running.values()):
             self.unfold(errand)
 
-    def unfold(self, errand: Errand) -> JobRecord:
-        """Fill in what is missing, so that nothing tells the errand from a task that came the long way."""
-        if not errand.folded:
-            return errand.job
-        state, entry, order, ready_at_s = errand.state, errand.entry, errand.order, errand.ready_at_s
+    def unfold(self, errand: Errand) -> TaskRecord:
+        """Return the record of its task, in a job: nothing tells it from one that came the long way."""
+        if errand.record is not None:
+            return errand.record
+        state, book = errand.state, self._book
         described = job_of_call(
             errand.call,
             errand.args,
@@ -304,42 +297,41 @@ class Errands:
             None,
             False,
         )
-        job = JobRecord(described, self.id_of(errand.number), errand.priority, ready_at_s)
+        job = JobRecord(described, self.id_of(errand.number), errand.priority, errand.since_s)
         job.index = errand.number
         job.total = job.unended = 1
-        job.tasks = (errand,)
         task = described.tasks[0]  # type: ignore[index]  # a tuple, as `job_of_call` makes it
         job.total_weight = task.weight
-        begun = None if state is _READY else (errand.started_at_s, errand.waited_s)
-        ended = (errand.ran_s, self.outcome(errand)) if state is _COMPLETED else None
-        errand.folded = False
-        TaskRecord.__init__(errand, task, job, errand.key, 0, errand.priority, errand.shape)
-        errand.state, errand.entry, errand.order, errand.ready_at_s = state, entry, order, ready_at_s
-        if begun is not None:
+        book.tasks_made = key = book.tasks_made + 1
+        record = TaskRecord(task, job, key, 0, errand.priority, errand.shape)
+        job.tasks = (record,)
+        record.state, record.order, record.ready_at_s = state, errand.order, errand.since_s
+        record.entry = errand if errand.live else None
+        if state is not _READY:
             job.state = _JOB_RUNNING
-            errand.started_at_s, errand.waited_s = begun
-            job.started_at_s = errand.started_at_s
-            errand.attempt = 1
-            errand.in_attempt = True
-        if ended is not None:
-            errand.ran_s, outcome = ended
+            record.started_at_s = job.started_at_s = errand.started_at_s
+            record.waited_s = errand.waited_s
+            record.attempt = 1
+            record.in_attempt = True
+        if state is _COMPLETED:
+            record.ran_s, record.outcome = errand.ran_s, self.outcome(errand).results[task.name]
             job.state, job.finished_at_s = _JOB_COMPLETED, errand.finished_at_s
             job.unended, job.done, job.done_weight = 0, 1, task.weight
-            errand.outcome = outcome.results[task.name]
-            return job
+            errand.record = record
+            return record
+        errand.record = record
         del self.in_flight[errand.number]
-        self._book.enter(job, errand.ticket)
+        book.enter(job, errand.ticket)
         if state is _RUNNING:
-            assert errand.started_at_s is not None
             del self._running[errand.run_id]
-            self._flow.take_over(Run(errand.run_id, errand, errand.grant, errand.started_at_s))
+            self._flow.take_over(Run(errand.run_id, record, errand.grant, errand.started_at_s))
         self.unfolded(errand)
-        return job
+        return record
 
     def context_data(self, errand: Errand) -> StepContextData:
         """Say what `current_step()` shall show."""
-        if not errand.folded:
-            return errand.context_data()
+        if errand.record is not None:
+            return errand.record.context_data()
         job_id, name = self.id_of(errand.number), errand.name
         return StepContextData(
             job_id=job_id,

@@ -134,9 +134,12 @@ class Flow:
             if not starts:
                 break
             for record, grant, by_credit in starts:
-                if isinstance(record, Errand) and record.folded and self.errands.starts(record, grant, now_s):
-                    self._outbox.commands.append(record)
-                elif record.doom is None:
+                if isinstance(record, Errand):
+                    if self.errands.starts(record, grant, now_s):
+                        self._outbox.commands.append(record)
+                        continue
+                    record = self.errands.unfold(record)
+                if record.doom is None:
                     self._start(record, grant, by_credit, now_s)
                 else:  # one that started before it failed at once, and ended the others of its job
                     self._hand_back(record, grant, by_credit, now_s)

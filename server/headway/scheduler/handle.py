@@ -32,7 +32,7 @@ class JobHandle:
         self._ticket = ticket
         if errand is not None:
             self.of = errand
-        self._outcome: JobOutcome | Errand | None = None  # an errand says how it ended when it is asked
+        self._outcome: JobOutcome | Errand | None = None  # an errand says how it ended each time that it is asked
         self._futures: list[asyncio.Future[None]] | None = None
         self._callbacks: list[Callable[[JobOutcome], None]] | None = None
 
@@ -40,7 +40,7 @@ class JobHandle:
     def record(self) -> JobRecord:
         """The core's record of the job, made for this where it is an errand."""
         if isinstance(self.of, Errand):
-            self.of = self._engine.errands.unfold(self.of)
+            self.of = self._engine.errands.unfold(self.of).job
         return self.of
 
     @property
@@ -139,7 +139,7 @@ class JobHandle:
         outcome = self._outcome
         assert outcome is not None
         if isinstance(outcome, Errand):
-            outcome = self._outcome = self._engine.errands.outcome(outcome)
+            return self._engine.errands.outcome(outcome)  # not kept: of ten thousand that nobody asks twice
         return outcome
 
 

@@ -26,7 +26,7 @@ _DEVIATIONS: Final = 2.0
 _RECOVERED: Final = 0.5  # of the promised time: whoever is first has waited less
 
 
-def _folds_nothing(errand: Errand) -> None:
+def _folds_nothing(errand: Errand) -> TaskRecord:
     raise AssertionError("an errand without those who keep it")
 
 
@@ -43,7 +43,7 @@ class Overload:
         self._deviation_s = 0.0
         self._late_since_s: float | None = None  # whoever came first has been late ever since
         self.sheds = False
-        self.unfold: Callable[[Errand], object] = _folds_nothing  # of `Errands`
+        self.unfold: Callable[[Errand], TaskRecord] = _folds_nothing  # of `Errands`
 
     def reconfigure(self, config: SchedulerConfig) -> None:
         """Let other numbers hold."""
@@ -80,9 +80,7 @@ class Overload:
             while (head := line.head()) is not None and now_s - head.since_s > longest_s:
                 if head.item.in_attempt:
                     break  # what was begun is not thrown away
-                if isinstance(head.item, Errand):
-                    self.unfold(head.item)
-                self._shed(head.item, now_s)
+                self._shed(self.unfold(head.item) if isinstance(head.item, Errand) else head.item, now_s)
 
     def _shed(self, record: TaskRecord, now_s: float) -> None:
         waited_s = now_s - record.ready_at_s

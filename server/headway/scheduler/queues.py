@@ -5,7 +5,7 @@ item may wait again as a new one at once. Dead entries are dropped when they com
 of their line.
 
 Costs, with n entries in a line and k lines (k is bounded by the sizes in use, not by n): `push`, `remove`, `move`:
-O(log n); `head` of a line: O(1) amortised; `peek`, `pop`: O(k).
+O(log n); `head` of a line: O(1) amortised; `peek`, `pop`, `waiting`: O(k).
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ class Entry(Generic[T]):
 
     __slots__ = ("item", "line", "live", "order", "since_s", "tag")
 
-    def __init__(self, item: T, line: Line[T], tag: float, order: int, since_s: float) -> None:
+    line: Line[T]  # once it is in one
+
+    def __init__(self, item: T, tag: float, order: int, since_s: float) -> None:
         self.item = item
-        self.line = line
         self.tag = tag
-        self.order = order
+        self.order = order  # below 0: it gets the next one
         self.since_s = since_s
-        self.live = True
+        self.live = False  # it waits
 
 
 class Line(Generic[T]):
@@ -116,7 +117,7 @@ class LevelQueue(Generic[T]):
     def __init__(self, levels: int = 5, capacity: int | None = None) -> None:
         self._capacity = capacity
         self._lines: dict[tuple[int, Hashable], Line[T]] = {}
-        self._waiting = [0] * levels
+        self._levels = levels
         self._next_order = 0
         self.size = 0
 
@@ -146,36 +147,39 @@ class LevelQueue(Generic[T]):
         """
         if self._capacity is not None and self.size >= self._capacity:
             raise QueueFullError(self.size, 1, self._capacity)
+        entry = Entry(item, tag, -1 if order is None else order, since_s)
+        self.enter(entry, level, key)
+        return entry
+
+    def enter(self, entry: Entry[T], level: int, key: Hashable) -> None:
+        """Add an entry that does not wait, whatever the capacity; see `push`."""
         line = self._lines.get((level, key))
         if line is None:
             line = self._lines[(level, key)] = Line(level, key)
-        if order is None:
-            self._next_order = order = self._next_order + 1
-        entry = Entry(item, line, tag, order, since_s)
+        if entry.order < 0:
+            self._next_order = entry.order = self._next_order + 1
+        entry.line = line
+        entry.live = True
         line.add(entry)
-        self._waiting[level] += 1
         self.size += 1
-        return entry
 
-    def append(self, line: Line[T], item: T, since_s: float) -> Entry[T]:
-        """Add an item to a line in which somebody waits, behind all others: as `push` without order and bound.
+    def append(self, line: Line[T], entry: Entry[T]) -> None:
+        """Add an entry to a line in which somebody waits, behind all others: as `enter`.
 
-        The line is one without tags and has nobody out of order.
+        The line is one without tags and has nobody out of order, and the entry is new.
         """
-        self._next_order = order = self._next_order + 1
-        entry = Entry(item, line, 0.0, order, since_s)
+        self._next_order = entry.order = self._next_order + 1
+        entry.line = line
+        entry.live = True
         line.row.append(entry)
         line.live += 1
-        line.newest_s = since_s
-        self._waiting[line.level] += 1
+        line.newest_s = entry.since_s
         self.size += 1
-        return entry
 
     def take_first(self, line: Line[T]) -> None:
         """Take out the first of a line, who waits, has others waiting behind him, and none out of order: `remove`."""
         line.row.popleft().live = False
         line.live -= 1
-        self._waiting[line.level] -= 1
         self.size -= 1
 
     def extend(self, items: Iterable[T], level: int, since_s: float) -> list[Entry[T]]:
@@ -201,7 +205,6 @@ class LevelQueue(Generic[T]):
             line.live -= 1
         else:
             line.drop(entry)
-        self._waiting[line.level] -= 1
         self.size -= 1
         if not line.live:
             del self._lines[(line.level, line.key)]
@@ -227,7 +230,7 @@ class LevelQueue(Generic[T]):
         return None
 
     def waiting(self, level: int) -> int:
-        return self._waiting[level]
+        return sum(line.live for line in self._lines.values() if line.level == level)
 
     def by_level(self, level: int) -> list[T]:
         """Return the items of a level in their order. O(n log n)."""
@@ -255,4 +258,5 @@ class LevelQueue(Generic[T]):
 
     def statistics(self) -> QueueStatistics:
         heads = [head.since_s for line in self._lines.values() if (head := line.head()) is not None]
-        return QueueStatistics(waiting=tuple(self._waiting), oldest_since_s=min(heads, default=None))
+        waiting = tuple(map(self.waiting, range(self._levels)))
+        return QueueStatistics(waiting=waiting, oldest_since_s=min(heads, default=None))

@@ -244,7 +244,7 @@ class TaskRecord:
         self.missing = 0
         self.deps: tuple[TaskRecord, ...] = ()
         self.dependents: list[TaskRecord] | None = None
-        self.entry: Entry[TaskRecord] | None = None
+        self.entry: Entry[Any] | None = None
         self.run: Run | None = None
         self.timer: Timer | None = None
         self.wait: Wait | None = None

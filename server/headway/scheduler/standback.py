@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from headway.scheduler.config import OnBattery, SchedulerConfig
+from headway.scheduler.errand import Waiting
 from headway.scheduler.executors.base import Pressure
-from headway.scheduler.records import TaskRecord
 from headway.scheduler.resources import GPU_MEMORY, GPUS
 
 
@@ -77,7 +77,7 @@ class Standback:
             self.until_s = now_s + self._config.hold_for_served_s
         self.critical_runs += 1
 
-    def holds(self, record: TaskRecord, by_credit: bool, now_s: float | None) -> bool:
+    def holds(self, record: Waiting, by_credit: bool, now_s: float | None) -> bool:
         """Return whether a background task has to stand back.
 
         Args:

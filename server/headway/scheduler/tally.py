@@ -90,7 +90,7 @@ class Tally:
         """Judge the times of errands of a priority as `Metrics.ended` does; at high rates most are passed over."""
         level, limit_s = self._metrics.levels[priority], self._metrics.sla_s[priority]
         if limit_s is not None:
-            kept = [errand.finished_at_s - errand.ready_at_s <= limit_s for errand in ended].count(True)
+            kept = [errand.finished_at_s - errand.since_s <= limit_s for errand in ended].count(True)
             level.sla_kept += kept
             level.sla_broken += len(ended) - kept
         sampler, last_at_s = level.sampler, ended[-1].finished_at_s
@@ -100,7 +100,7 @@ class Tally:
             at_s = errand.finished_at_s
             weight = sampler.weigh(at_s)
             if weight:
-                level.took(weight, at_s, errand.waited_s, errand.ran_s, at_s - errand.ready_at_s)
+                level.took(weight, at_s, errand.waited_s, errand.ran_s, at_s - errand.since_s)
             position += 1
             position += sampler.pass_over(len(ended) - position, last_at_s)
 
@@ -119,8 +119,9 @@ class Tally:
     def unfolded(self, errand: Errand) -> None:
         """Let events say from now on what becomes of an errand."""
         self.count()
-        job = errand.job
+        record = self._errands.unfold(errand)
+        job = record.job
         told = TaskQueued(
-            errand.ready_at_s, job.job_id, errand.task_id, errand.task.name, errand.priority, job.job.visible
+            record.ready_at_s, job.job_id, record.task_id, record.task.name, record.priority, job.job.visible
         )
-        self._metrics.adopt(told, waits=errand.state is _READY)
+        self._metrics.adopt(told, waits=record.state is _READY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headway.scheduler.admission import Admission
 from headway.scheduler.config import SchedulerConfig
+from headway.scheduler.errand import Waiting
 from headway.scheduler.model import Priority
 from headway.scheduler.outbox import Outbox
 from headway.scheduler.queues import Line
@@ -35,7 +36,7 @@ def must_yield(admission: Admission, record: TaskRecord, run: Run, spent: bool, 
     return False
 
 
-def _would_help(admission: Admission, line: Line[TaskRecord], record: TaskRecord, own_pool: int) -> bool:
+def _would_help(admission: Admission, line: Line[Waiting], record: TaskRecord, own_pool: int) -> bool:
     """Return whether the head of a line could use the place of a task that runs."""
     priority: Priority = line.key[0]
     pool: int = line.key[1]
