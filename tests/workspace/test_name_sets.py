@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.workspace.index import Definition, SymbolKind
-from headway.workspace.name_sets import bit_indices, is_all_of_it, key_range, pair_sets, sort_keys, with_pairs
+from headway.workspace.name_sets import (
+    bit_indices,
+    key_range,
+    lowest_bits,
+    pair_sets,
+    sort_keys,
+    start_of,
+    with_pairs,
+)
 from headway.workspace.segments import IndexedFile, Segment
 from headway.workspace.symbols import IndexView, SymbolTable
 
@@ -26,14 +34,21 @@ def test_pairs_leave_every_text_that_holds_the_part(texts: list[bytes], part: by
     assert left >= {number for number, text in enumerate(texts) if part in text}
 
 
-@given(st.lists(WORDS, max_size=20), WORDS.filter(lambda text: b"\0" not in text))
-def test_keys_lead_to_every_name_that_starts_so(names: list[bytes], prefix: bytes) -> None:
-    names.sort()
-    low, high = key_range(sort_keys(names), prefix)
-    expected = {number for number, name in enumerate(names) if name.startswith(prefix)}
+@given(st.lists(st.text(max_size=12), max_size=20), st.text(max_size=12))
+def test_keys_lead_to_every_name_that_starts_so(texts: list[str], prefix: str) -> None:
+    names = sorted(text.lower().encode("utf-8", "surrogatepass") for text in texts)
+    start = start_of(prefix)
+    low, high = key_range(sort_keys(names), start)
+    expected = {number for number, name in enumerate(names) if name.startswith(start.folded)}
     assert set(range(low, high)) >= expected
-    if is_all_of_it(prefix):
+    if start.tells_all:
         assert set(range(low, high)) == expected
+
+
+@given(st.sets(st.integers(0, 600), max_size=40), st.integers(0, 300), st.integers(0, 50))
+def test_the_lowest_bits_are_the_first_of_all(places: set[int], above: int, most: int) -> None:
+    bits = sum(1 << place for place in places) << above
+    assert lowest_bits(bits, most) == list(bit_indices(bits))[:most]
 
 
 def test_a_part_is_found_in_a_large_segment_by_its_pairs_and_by_reading_it() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.workspace.index import Definition, SymbolKind, index_text
-from headway.workspace.name_sets import bit_indices
+from headway.workspace.name_sets import bit_indices, start_of
 from headway.workspace.segments import IndexedFile, Segment
 from headway.workspace.symbols import IndexView, SymbolTable
 
@@ -83,7 +83,9 @@ def test_looking_up_agrees_with_looking_at_every_name(names: list[str], query: s
     made = segment((1, 1, "a.py", [definition(name) for name in names]))
     indexed = [made.name(index) for index in range(made.name_count)]
     assert sorted(set(names)) == sorted(indexed)
-    assert {made.name(i) for i in made.with_prefix(query)} == {n for n in names if n.lower().startswith(query.lower())}
+    assert {made.name(i) for i in made.starting(start_of(query))} == {
+        n for n in names if n.lower().startswith(query.lower())
+    }
     containing = made.containing(query, made.with_letters(query))
     assert {made.name(i) for i in containing} == {n for n in names if query.lower() in n.lower()}
     letters = {c for c in query.lower() if c in "ab1_"}
@@ -102,7 +104,7 @@ def test_places_survive_packing() -> None:
     made = segment((1, 1, "a.py", list(definitions)))
     for index in range(made.name_count):
         for row in made.rows(index):
-            symbol = made.symbol(index, row)
+            (symbol,) = made.symbols([(index, (row,))])
             (original,) = [d for d in definitions if d.name == symbol.name and d.kind == symbol.kind]
             assert (symbol.range, symbol.selection_range) == (original.range, original.selection_range)
             assert (symbol.container, list(symbol.wide or [])) == (original.container, list(original.wide or []))

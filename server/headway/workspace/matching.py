@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Final, Literal, TypeAlias
 
+from headway.workspace.name_sets import start_of
 from headway.workspace.segments import Fits, Segment
 
 HOWS: Final = ("exact", "prefix", "humps", "part", "letters")
@@ -44,7 +45,8 @@ class Lookup:
         self._is_live = is_live
         self._folded = name.lower()
         self._bare = self._folded.replace("_", "")
-        self._starting = [segment.with_prefix(name) for segment in segments]
+        self._start = start_of(name)
+        self._starting = [segment.starting(self._start) for segment in segments]
         self._holding: dict[str, list[int]] = {}
         self._ordered: dict[tuple[str, _First], list[tuple[int, int, int]]] = {}
 
@@ -76,9 +78,10 @@ class Lookup:
 
     def _exact(self) -> list[tuple[int, int, int]]:
         found = []
+        start = self._start
         for number, (segment, starting) in enumerate(zip(self._segments, self._starting, strict=True)):
-            for index in starting[:_MOST_EXACT]:
-                if not segment.is_folded(index, self._folded):
+            for index in starting[:_MOST_EXACT] if starting else ():
+                if not segment.ends_there(index, start):
                     break  # What is longer follows.
                 if self._lives(number, index):
                     found.append((segment.name_length(index), number, index))
@@ -146,7 +149,8 @@ class Lookup:
         known = self._ordered.get((letters, first))
         if known is None:
             holding = self._with_letters(letters)
-            names = [segment.with_prefix(letters[:1]) for segment in self._segments]
+            start = start_of(letters[:1])
+            names = [segment.starting(start) for segment in self._segments]
             starts = [(1 << some.stop) - (1 << some.start) for some in names]
             if first == "name":
                 wanted = [bits & some for bits, some in zip(holding, starts, strict=True)]
@@ -166,8 +170,8 @@ class Lookup:
         numbers = sorted(counts, key=counts.__getitem__)
         for done, number in enumerate(numbers):
             segment = self._segments[number]
-            share = max(1, left // (len(numbers) - done))
-            left -= min(share, counts[number])
+            share = min(counts[number], max(1, left // (len(numbers) - done)))
+            left -= share
             hits = segment.matching(fits, candidates[number], share)
             if self._is_live is not None:
                 hits = (index for index in hits if self._lives(number, index))

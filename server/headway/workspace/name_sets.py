@@ -9,8 +9,8 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from typing import Final
+from itertools import compress, pairwise
+from typing import Final, NamedTuple
 
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789_"
 LETTER_INDEX: Final = {letter: index for index, letter in enumerate(LETTERS)}
@@ -19,6 +19,9 @@ _KEY_BYTES: Final = 8
 # letters leaves a few names in a thousand.
 _PAIR_SETS: Final = 64
 _PAIR_FACTOR: Final = 11
+# So few bits are taken off a number one by one: a look at each of its words would take longer.
+_FEW_BITS: Final = 5
+_WORD_BITS: Final = 64
 
 
 def letter_sets(texts: Iterable[str]) -> list[int]:
@@ -75,6 +78,40 @@ def bit_indices(bits: int) -> Iterator[int]:
         base += 64
 
 
+def lowest_bits(bits: int, most: int) -> list[int]:
+    """Return the positions of the lowest set bits of a number, lowest first.
+
+    Args:
+        most: So many at most. Where it is known that fewer are set, their number is the better one.
+    """
+    # Names that begin alike lie close together: what is below the first bit costs nothing more.
+    base = (bits & -bits).bit_length() - 1
+    if base < 0 or most <= 0:
+        return []
+    bits >>= base
+    found: list[int] = []
+    if most <= _FEW_BITS:
+        base -= 1
+        while bits and len(found) < most:
+            distance = (bits & -bits).bit_length()
+            base += distance
+            found.append(base)
+            bits >>= distance
+        return found
+    words = array("Q", bits.to_bytes((bits.bit_length() + _WORD_BITS - 1) // _WORD_BITS * 8, "little"))
+    if sys.byteorder == "big":
+        words.byteswap()
+    for at in compress(range(len(words)), words):
+        word, start = words[at], base + at * _WORD_BITS - 1
+        while word:
+            lowest = word & -word
+            found.append(start + lowest.bit_length())
+            word ^= lowest
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
 def sort_keys(names: Iterable[bytes]) -> array[int]:
     """Return the first bytes of each name as a number: it sorts as the names do, and is found by bisecting in C."""
     keys = array("Q", b"".join(name[:_KEY_BYTES].ljust(_KEY_BYTES, b"\0") for name in names))
@@ -83,13 +120,34 @@ def sort_keys(names: Iterable[bytes]) -> array[int]:
     return keys
 
 
-def key_range(keys: Sequence[int], prefix: bytes) -> tuple[int, int]:
-    """Return from where to where names lie whose first bytes are the first bytes of a prefix without zero bytes."""
-    start = prefix[:_KEY_BYTES]
-    low = bisect_left(keys, int.from_bytes(start.ljust(_KEY_BYTES, b"\0"), "big"))
-    return low, bisect_right(keys, int.from_bytes(start.ljust(_KEY_BYTES, b"\xff"), "big"), lo=low)
+class Start(NamedTuple):
+    """How names begin, made once for all segments that are looked through.
+
+    `text` and `folded` are in lower case; the keys of names that begin so lie between `low` and `high`. `tells_all`:
+    what lies between them begins so.
+    """
+
+    text: str
+    folded: bytes
+    low: int
+    high: int
+    tells_all: bool
 
 
-def is_all_of_it(prefix: bytes) -> bool:
-    """Return whether `key_range` says all there is to say of a prefix."""
-    return len(prefix) <= _KEY_BYTES and b"\0" not in prefix
+def start_of(prefix: str) -> Start:
+    """Return how the names begin that start with a prefix, in whatever case."""
+    text = prefix.lower()
+    folded = text.encode("utf-8", "surrogatepass")
+    # Keys are filled up with zero bytes, so a prefix that holds one is beyond them.
+    start = b"" if b"\0" in folded else folded[:_KEY_BYTES]
+    low = int.from_bytes(start.ljust(_KEY_BYTES, b"\0"), "big")
+    high = int.from_bytes(start.ljust(_KEY_BYTES, b"\xff"), "big")
+    return Start(text, folded, low, high, len(folded) <= _KEY_BYTES and b"\0" not in folded)
+
+
+def key_range(keys: Sequence[int], start: Start) -> tuple[int, int]:
+    """Return from where to where names lie that may begin so."""
+    low = bisect_left(keys, start.low)
+    if low == len(keys) or keys[low] > start.high:
+        return low, low
+    return low, bisect_right(keys, start.high, low)

@@ -11,16 +11,17 @@ import json
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
 from headway.workspace.index import Definition
 from headway.workspace.name_sets import (
     LETTER_INDEX,
+    Start,
     bit_indices,
-    is_all_of_it,
     key_range,
     letter_sets,
+    lowest_bits,
     pair_sets,
     sort_keys,
     with_pairs,
@@ -237,36 +238,35 @@ class Segment:
         """Return the dotted names that enclose a symbol."""
         return self._containers[self.container_of[row]]
 
-    def symbol(self, name_index: int, row: int) -> Symbol:
-        """Return one symbol in full."""
-        start, at = self._name_starts[name_index], row * _PLACES
-        # As NamedTuple's own `__new__` does, which takes as long again for its arguments.
-        return tuple.__new__(
-            Symbol,
-            (
-                self._names[start : self._name_starts[name_index + 1] - 1].decode("utf-8", "surrogatepass"),
-                self.kind_of[row],
-                self._containers[self.container_of[row]],
-                self.paths[self._file_of[row]],
-                self._places[at : at + _PLACES],
-                self._wide.get(row),
-            ),
-        )
+    def symbols(self, named_rows: Iterable[tuple[int, Iterable[int]]]) -> list[Symbol]:
+        """Return symbols in full: of some names, by their indices, some of their rows."""
+        kinds, files, paths, places = self.kind_of, self._file_of, self.paths, self._places
+        containers, container_of = self._containers, self.container_of
+        names, starts, at_wide, make = self._names, self._name_starts, self._wide.get, tuple.__new__
+        found = []
+        for index, rows in named_rows:
+            name = names[starts[index] : starts[index + 1] - 1].decode("utf-8", "surrogatepass")
+            for row in rows:
+                at = row * _PLACES
+                owner, path = containers[container_of[row]], paths[files[row]]
+                # As NamedTuple's own `__new__` does, which takes as long again for its arguments.
+                symbol = make(Symbol, (name, kinds[row], owner, path, places[at : at + _PLACES], at_wide(row)))
+                found.append(symbol)
+        return found
 
     # ---- finding names ----
 
-    def with_prefix(self, prefix: str) -> range:
-        """Return the indices of the names that start with a prefix, in whatever case."""
+    def starting(self, start: Start) -> range:
+        """Return the indices of the names that begin so."""
         if self._folded is not None:
-            wanted = prefix.lower().encode("utf-8", "surrogatepass")
-            low, high = key_range(self._keys, wanted) if b"\0" not in wanted else (0, self.name_count)
-            if is_all_of_it(wanted):
+            low, high = key_range(self._keys, start)
+            if start.tells_all or low == high:
                 return range(low, high)
-            low = self._first_not_below(wanted, low, high)
+            low = self._first_not_below(start.folded, low, high)
             # Behind every name that starts with the prefix, since no text holds this byte.
-            return range(low, self._first_not_below(wanted + b"\xff", low, high))
-        low = bisect_left(_FoldedNames(self), prefix.lower())
-        high = bisect_left(_FoldedNames(self), prefix.lower() + "\U0010ffff", lo=low)
+            return range(low, self._first_not_below(start.folded + b"\xff", low, high))
+        low = bisect_left(_FoldedNames(self), start.text)
+        high = bisect_left(_FoldedNames(self), start.text + "\U0010ffff", lo=low)
         return range(low, high)
 
     def _first_not_below(self, wanted: bytes, low: int, high: int) -> int:
@@ -288,9 +288,11 @@ class Segment:
         """Return the lengths in bytes, line ends counted, of names that follow each other; 255 stands for all above."""
         return self._lengths[indices.start : indices.stop]
 
-    def is_folded(self, index: int, folded: str) -> bool:
-        """Return whether a name is this one, whatever the case."""
-        return self.name(index).lower() == folded
+    def ends_there(self, index: int, start: Start) -> bool:
+        """Return whether a name that begins so is nothing more than that."""
+        if self._folded is None:
+            return self.name(index).lower() == start.text
+        return self._name_starts[index + 1] - self._name_starts[index] == len(start.folded) + 1
 
     def containing(self, part: str, candidates: int) -> Iterator[int]:
         """Yield the indices of the names that contain a text, in whatever case.
@@ -321,7 +323,7 @@ class Segment:
     def matching(self, fits: Fits, candidates: int, most: int) -> Iterator[int]:
         """Return the indices of the names, of those in a set, which a pattern fits; at most `most` are tried."""
         names, starts = self._names, self._name_starts
-        tried = islice(bit_indices(candidates), most)
+        tried = lowest_bits(candidates, most)
         return (index for index in tried if fits(names, starts[index], starts[index + 1] - 1))
 
     def fits(self, fits: Fits, index: int) -> bool:

@@ -130,16 +130,14 @@ class IndexView:
         if not name or "\n" in name or limit <= 0:
             return []
         lookup = self._lookup(name)
-        taken: set[tuple[int, int]] = set()
+        taken: set[tuple[int, ...]] = set()  # a name's length is told in two ways
         found: list[Found] = []
         rank = _Rank(name, near, used)
         for how in matching.HOWS:
-            level: list[Found] = []
             # In a container few of the names may be meant, so more of them are looked at.
-            for _, number, index in lookup.fitting(how, limit if not container else 20 * limit):
-                if (number, index) not in taken:
-                    taken.add((number, index))
-                    level += self._all(number, index, how, container, limit)
+            hits = lookup.fitting(how, limit if not container else 20 * limit)
+            level = self._all([hit for hit in hits if hit[1:] not in taken], how, container, limit)
+            taken.update(hit[1:] for hit in hits)
             level.sort(key=rank)
             found += level
             # What fits worse is of interest only to whom what fits better is too little; it also takes longest to find.
@@ -151,12 +149,9 @@ class IndexView:
         """Return the symbols with exactly this name, of files whose paths end with one of the suffixes if any."""
         if not name or "." in name or "\n" in name:
             return []
-        found = []
-        for _, number, index in matching.Lookup([part.segment for part in self.parts], name).fitting(
-            "exact", limit * 4
-        ):
-            if self.parts[number].segment.name(index) == name:
-                found += self._all(number, index, "exact", "", limit * 4)
+        hits = matching.Lookup([part.segment for part in self.parts], name).fitting("exact", limit * 4)
+        wanted = [hit for hit in hits if self.parts[hit[1]].segment.name(hit[2]) == name]
+        found = self._all(wanted, "exact", "", limit * 4)
         fitting = [f for f in found if not suffixes or f.symbol.path.endswith(suffixes)]
         return sorted(fitting, key=_Rank(name, (), ()))[:limit]
 
@@ -178,17 +173,31 @@ class IndexView:
             rows = (row for row in rows if paths[segment.file_at(row)].endswith(suffixes))
         rows = islice(rows, 50)
         row = min(rows, key=lambda row: _rank(segment.kind_of[row], bool(segment.container_of[row])), default=None)
-        return None if row is None else Found(part.root, segment.symbol(index, row), "prefix")
+        return None if row is None else Found(part.root, segment.symbols([(index, (row,))])[0], "prefix")
 
-    def _all(self, number: int, index: int, how: str, container: str, limit: int) -> list[Found]:
-        part = self.parts[number]
-        segment = part.segment
-        if not (part.dead or container):
-            return [Found(part.root, segment.symbol(index, row), how) for row in segment.rows(index)[:limit]]
+    def _all(self, hits: Iterable[tuple[int, int, int]], how: str, container: str, limit: int) -> list[Found]:
+        """Return the symbols of some names, see `Lookup.fitting`, of each name at most so many, in any order."""
+        names: dict[int, list[int]] = {}
+        for _, number, index in hits:
+            names.setdefault(number, []).append(index)
+        found: list[Found] = []
+        make = tuple.__new__
+        for number, indices in names.items():
+            part = self.parts[number]
+            root, rows_of = part.root, part.segment.rows
+            rows: Iterable[tuple[int, Iterable[int]]]
+            if part.dead or container:
+                rows = ((index, islice(self._meant(part, index, container), limit)) for index in indices)
+            else:
+                rows = [(index, rows_of(index)[:limit]) for index in indices]
+            # As in `Segment.symbols`: NamedTuple's own takes twice as long.
+            found += [make(Found, (root, symbol, how)) for symbol in part.segment.symbols(rows)]
+        return found
+
+    def _meant(self, part: _Part, index: int, container: str) -> Iterator[int]:
+        """Return the rows of a name that are still there and in a container, if one is named."""
         rows = part.live_rows(index)
-        if container:
-            rows = (row for row in rows if _encloses(container, part, row))
-        return [Found(part.root, segment.symbol(index, row), how) for row in islice(rows, limit)]
+        return (row for row in rows if _encloses(container, part, row)) if container else rows
 
 
 class _Rank:
