@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from headway.engines.client import Reply
+from headway.engines.legend import TOKEN_MODIFIERS, TOKEN_TYPES
 from headway.engines.mirror import LONGEST_TEXT, Encoding, own_position, wire_position
 from headway.engines.ruff import RuffDiagnostic, RuffReport, WireSpan
 from headway.engines.server import LanguageServer, ServerLaunch
@@ -221,4 +222,19 @@ _ANSWERS: Final[Mapping[str, Any]] = {
     "rename": {"prepareSupport": True},
     "publishDiagnostics": {"versionSupport": True, "codeDescriptionSupport": True, "tagSupport": {"valueSet": [1, 2]}},
     "foldingRange": {},
+    "codeAction": {
+        "codeActionLiteralSupport": {
+            "codeActionKind": {"valueSet": ["", "quickfix", "refactor", "source", "source.organizeImports"]}
+        },
+        "dataSupport": True,
+        "resolveSupport": {"properties": ["edit"]},
+    },
+    "formatting": {},
+    "rangeFormatting": {},
+    "semanticTokens": {
+        "requests": {"full": True, "range": True},
+        "tokenTypes": TOKEN_TYPES,
+        "tokenModifiers": TOKEN_MODIFIERS,
+        "formats": ["relative"],
+    },
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from headway.lsp.capabilities import ClientCapabilities
 from headway.lsp.convert import Json
 from headway.session.arguments import Arguments
 from headway.session.mending import EditAbilities, Mending
+from headway.session.other_edits import OtherEdits
 from headway.session.rooms import Rooms
 from headway.session.session import Session
 
@@ -23,24 +24,36 @@ class MendingRequests:
         self._session = session
         abilities = EditAbilities(versions=capabilities.versioned_edits, later=capabilities.resolves_actions)
         self._mending = Mending(session, rooms.diagnosing.ruff, abilities)
+        encoding = capabilities.encoding.value
+        self._others = OtherEdits(session, rooms.others, encoding, later=capabilities.resolves_actions)
 
     def format(self, method: str, params: object) -> Coroutine[Any, Any, list[Json] | None]:
         read = Arguments(params)
         if method == "textDocument/rangeFormatting":
             _range(read)
         uri = read.inner("textDocument").text("uri")
-        return self._mending.format(method, uri, read.mapping, self._session.documents.get(uri))
+        document = self._session.documents.get(uri)
+        if document is not None and document.language != "python":
+            return self._others.format(method, document, read.mapping)
+        return self._mending.format(method, uri, read.mapping, document)
 
     def actions(self, params: object) -> Coroutine[Any, Any, list[Json]]:
         read = Arguments(params)
         _range(read)
         uri = read.inner("textDocument").text("uri")
-        return self._mending.actions(uri, read.mapping, self._session.documents.get(uri))
+        document = self._session.documents.get(uri)
+        if document is not None and document.language != "python":
+            return self._others.actions(document, read.mapping)
+        return self._mending.actions(uri, read.mapping, document)
 
     def resolve(self, params: object) -> Coroutine[Any, Any, Json]:
         read = Arguments(params)
         read.text("title")
-        return self._mending.resolve(read.mapping)
+        return self._resolve(read.mapping)
+
+    async def _resolve(self, action: Mapping[str, Any]) -> Json:
+        others = await self._others.resolve(action)
+        return await self._mending.resolve(action) if others is None else others
 
 
 def _range(read: Arguments) -> None:

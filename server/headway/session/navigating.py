@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from headway.engines.errors import EngineAnswerError, EngineError, EngineUnavailableError
-from headway.engines.legend import TOKEN_TYPES
+from headway.engines.legend import TOKEN_MODIFIERS, TOKEN_TYPES
 from headway.engines.server import LanguageServer
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.jobs import RequestSupersededError, value_of
@@ -159,9 +159,10 @@ class Navigating(Room):
         if server.encoding != self._encoding:
             return False
         provider = WAYS[method].provider
-        if provider is None:  # Tokens are numbers, and mean what the client was told that ty's mean.
-            tokens = server.capabilities.get("semanticTokensProvider") or {}
-            return bool(tokens.get("legend", {}).get("tokenTypes") == list(TOKEN_TYPES))
+        if provider is None:
+            tokens = server.capabilities.get("semanticTokensProvider")
+            # Ranges are asked for by who can do with less; the whole is then asked for as well.
+            return isinstance(tokens, dict) and bool(tokens.get(method.rpartition("/")[2]))
         return bool(server.capabilities.get(provider))
 
     async def _asked(
@@ -190,9 +191,26 @@ class Navigating(Room):
             else:
                 if reply.disturbed:
                     continue  # It is about a text that came later.
-                return _Stale.STALE if way.edits and self._has_changed(key, document) else bytes(raw)
+                if way.edits and self._has_changed(key, document):
+                    return _Stale.STALE
+                return bytes(raw) if way.provider is not None else _in_our_legend(bytes(raw), server)
         return _Stale.STALE
 
     def _has_changed(self, key: str, document: Document | None) -> bool:
         current = self._context.documents.at_path(key)
         return document is not None and current is not None and current.content is not document.content
+
+
+def _in_our_legend(body: bytes, server: LanguageServer) -> bytes:
+    """Return semantic tokens in the numbers that the client was told, which are those of ty's legend."""
+    legend = server.capabilities["semanticTokensProvider"].get("legend") or {}
+    types, modifiers = legend.get("tokenTypes") or (), legend.get("tokenModifiers") or ()
+    if list(types) == list(TOKEN_TYPES) and list(modifiers) == list(TOKEN_MODIFIERS):
+        return body
+    from headway.features.tokens import translated  # Who has ty alone needs none of it.
+
+    tokens = msgspec.json.decode(body)
+    data = tokens.get("data") if isinstance(tokens, dict) else None
+    if not isinstance(data, list):
+        return b"null"
+    return msgspec.json.encode({"data": translated(data, types, modifiers, TOKEN_TYPES, TOKEN_MODIFIERS)})

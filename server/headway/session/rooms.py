@@ -30,6 +30,7 @@ class Rooms:
     diagnosing: Diagnosing
     indexing: Indexing
     navigating: Navigating
+    others: OtherEngines
     searching: Searching
 
 
@@ -75,5 +76,6 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
         diagnosing=diagnosing,
         indexing=indexing,
         navigating=navigating,
+        others=others,
         searching=searching,
     )
