@@ -69,6 +69,15 @@ def test_it_waits_for_a_pause_but_not_for_ever() -> None:
     run(scenario)
 
 
+def test_who_has_been_away_for_long_is_looked_after_rarely() -> None:
+    async def scenario() -> None:
+        silent_s = iter((0.0, 1.0, 8.0, 40.0, HOUR_S))
+        collecting = Collecting(lambda: next(silent_s))
+        assert [collecting.next_look_s() for _ in range(5)] == [0.5, 0.5, 2.0, 10.0, 15.0]
+
+    run(scenario)
+
+
 def test_what_is_alive_is_set_aside_and_looked_through_again_in_a_long_pause() -> None:
     async def scenario() -> None:
         silent_s = 2.0

@@ -11,13 +11,14 @@ import pytest
 
 from headway.scheduler import family
 from headway.scheduler.cgroups import Cgroups, MemoryUse
-from headway.scheduler.executors.base import Gpu, MachineReport
+from headway.scheduler.executors.base import Gpu, MachineReport, Pressure
 from headway.scheduler.executors.children import Child
 from headway.scheduler.gpus import GpuSample
 from headway.scheduler.probe import (
     CpuTimes,
     Limits,
     Probe,
+    at_rest,
     battery_in_use,
     limits_now,
     machine_totals,
@@ -116,6 +117,22 @@ def test_what_others_use_is_told_from_what_we_use() -> None:
     # Clock ticks are coarse: ours may seem more than all, which is still nobody else's.
     coarse = CpuTimes(all_s=110, busy_s=11, ours_s=8)
     assert pressure(before, coarse, 0, [], on_battery=False, stalls=Stalls()).foreign_cpu == 0
+
+
+@pytest.mark.parametrize(
+    ("cpu", "foreign_cpu", "gpu", "rests"),
+    [
+        (0.05, 0.05, None, True),
+        (0.05, 0.05, 0.0, True),
+        (0.05, 0.0, None, False),  # ours
+        (0.5, 0.5, None, False),  # somebody else's: what waits for it to end is to go on soon
+        (0.05, 0.05, 0.5, False),
+        (None, None, None, False),  # not known yet
+    ],
+)
+def test_at_rest_nobody_computes(cpu: float | None, foreign_cpu: float | None, gpu: float | None, rests: bool) -> None:
+    found = Pressure(cpu=cpu, foreign_cpu=foreign_cpu, memory=0.9, gpu=gpu, on_battery=True)
+    assert at_rest(found) is rests
 
 
 def test_memory_is_as_full_as_the_fuller_of_machine_and_group(tmp_path: Path) -> None:

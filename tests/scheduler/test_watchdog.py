@@ -12,6 +12,7 @@ import pytest
 
 from headway.scheduler.executors.children import Child, run
 from headway.scheduler.model import LoopStalled
+from headway.scheduler.turning import TurningLoop
 from headway.scheduler.watchdog import UNSEEN, Watchdog
 
 LIMIT_S = 0.1
@@ -89,6 +90,40 @@ async def test_nothing_is_reported_after_the_close() -> None:
     blocks()
     await asyncio.sleep(0)
     assert reports.queue.empty()
+
+
+async def _what_is_seen_after_rests() -> None:
+    """Whatever is blamed is the first thing that the loop does after a rest."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, TurningLoop)
+    turning = loop.turning
+
+    def until_it_rests() -> None:
+        ended = threading.Event()
+        for _ in range(int(PATIENCE_S / 0.01)):
+            if turning.on_turn is not None or ended.wait(0.01):
+                return
+        raise AssertionError("it never rests")
+
+    async with watched() as reports:
+        for culprit in (blocks, computes, keeps_the_lock):
+            await loop.run_in_executor(None, until_it_rests)
+            culprit()
+            assert (await reports.about(culprit.__name__)).stalled_s >= LIMIT_S
+        await loop.run_in_executor(None, until_it_rests)
+    for thread in threading.enumerate():
+        if thread.name == "headway-watchdog":
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive(), "the close has not woken it"
+
+
+def sleeping_watchdog() -> None:
+    with asyncio.Runner(loop_factory=TurningLoop) as runner:
+        runner.run(_what_is_seen_after_rests())
+
+
+async def test_it_sleeps_while_its_loop_does_and_is_there_when_it_turns() -> None:
+    await asyncio.to_thread(sleeping_watchdog)
 
 
 _WATCHED = """

@@ -7,7 +7,7 @@ import asyncio
 import ipaddress
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _INTERRUPTED = 130  # as of a program that Ctrl+C ended
@@ -186,10 +186,20 @@ def _serve(options: argparse.Namespace) -> int:
     from headway.lsp.server import serve
 
     sys.setswitchinterval(_SWITCH_S)
-    code = asyncio.run(serve(streams, probes=options.enable_probes, log_level_is_set=said_level is not None))
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        code = runner.run(serve(streams, probes=options.enable_probes, log_level_is_set=said_level is not None))
     pump.close()
     # A thread that still blocks in a read or a probe must not keep a process alive whose work is done.
     os._exit(code)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes a loop that lets its watchdog sleep; None, asyncio's own choice, on Windows."""
+    if sys.platform == "win32":
+        return None
+    from headway.scheduler.turning import TurningLoop
+
+    return TurningLoop
 
 
 def _log_settings(options: argparse.Namespace) -> tuple[str | None, Path | None]:

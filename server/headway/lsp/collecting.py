@@ -13,6 +13,9 @@ import gc
 from collections.abc import Callable
 
 _EVERY_S = 0.5
+# Who has been away for long is looked after more rarely, as there is little to find: each look wakes the process.
+_SHARE_OF_SILENCE = 4
+_SELDOM_S = 15.0
 _PAUSE_S = 0.5
 _LONG_PAUSE_S = 60.0
 _LONGEST_WITHOUT_PAUSE_S = 60.0
@@ -49,8 +52,12 @@ class Collecting:
             self._timer.cancel()
 
     def _look(self) -> None:
-        self._timer = self._loop.call_later(_EVERY_S, self._look)
+        self._timer = self._loop.call_later(self.next_look_s(), self._look)
         self.look(self._loop.time())
+
+    def next_look_s(self) -> float:
+        """Return in how many seconds it is to be looked again."""
+        return min(max(_EVERY_S, self._silent_s() / _SHARE_OF_SILENCE), _SELDOM_S)
 
     def look(self, now_s: float) -> None:
         """Collect garbage, if it is worthwhile at this instant of the loop's clock."""

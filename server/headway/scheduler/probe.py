@@ -1,6 +1,7 @@
 """What the machine has and how pressed it is: cores, memory, GPUs, battery. Implements `executors.base.Machine`.
 
 Samples are taken in a thread of their own, since drivers and file systems can block; one costs about a millisecond.
+While neither we nor anybody else computes they come more rarely, so that a machine at rest can sleep.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from headway.scheduler.stalls import Stalls, stalls_now
 
 _DRIVER_WAKES_S = 1.0  # how long the first `totals` waits for a GPU driver
 _SELDOM = 10  # samples between two looks at what changes seldom
+_REST_FACTOR = 3.0  # at rest the time between two samples is so much longer
+# Shares of the machine below which it is at rest: all of its use, and what is ours of it.
+_CALM = 0.25
+_RESTING = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +47,7 @@ class Limits:
 
 
 class Probe:
-    """Looks at this machine every `every_s` seconds between `start` and `close`."""
+    """Looks at this machine every `every_s` seconds between `start` and `close`; at rest, every three times that."""
 
     def __init__(self, every_s: float = 1.0, cgroups: Cgroups | None = None) -> None:
         self._every_s = every_s
@@ -102,7 +107,7 @@ class Probe:
             with contextlib.suppress(RuntimeError):  # The loop was closed while we looked.
                 tell(report)
             times, turn = now, turn + 1
-            if stop.wait(self._every_s):
+            if stop.wait(self._every_s * (_REST_FACTOR if at_rest(report.pressure) else 1.0)):
                 break
         with self._looking:
             self._gpus.close()
@@ -170,6 +175,13 @@ def pressure(
         cpu_stalled=stalls.cpu,
         memory_stalled=stalls.memory,
     )
+
+
+def at_rest(found: Pressure) -> bool:
+    """Whether so little happens that the next look can wait."""
+    if found.cpu is None or found.foreign_cpu is None:
+        return False
+    return found.cpu < _CALM and found.cpu - found.foreign_cpu < _RESTING and not found.gpu
 
 
 def memory_share(cgroups: Cgroups | None) -> float:

@@ -1,9 +1,11 @@
 """Notices when the event loop has not turned for long, and names the code that kept it.
 
-A thread looks at what the loop's thread is doing, forty times a second, or ten while nothing happens. If that is not
-waiting for events, the loop is asked for a sign of life; until it comes, the stack of its thread is sampled. Time in
-which the whole process stood still (stopped, suspended, starved of CPU) is nobody's fault and is not counted; time in
-which native code kept the interpreter's lock is, as far as the loop's thread used the CPU.
+A thread looks at what the loop's thread is doing, a quarter of the limit after the loop began to turn. If that is not
+waiting for events, the loop is asked for a sign of life; until it comes, the stack of its thread is sampled. While the
+loop waits, this thread does, too: at rest it costs nothing. A loop that does not say when it turns (`turning.py` has
+the one that does) is looked at forty times a second instead, or ten while nothing happens. Time in which the whole
+process stood still (stopped, suspended, starved of CPU) is nobody's fault and is not counted; time in which native
+code kept the interpreter's lock is, as far as the loop's thread used the CPU.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 
 from headway.scheduler.model import LoopStalled
+from headway.scheduler.turning import TurningLoop, TurningSelector
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +54,8 @@ class Watchdog:
         self._watching = threading.Lock()
         self._watch_number = 0
         self._turned = threading.Event()
+        self._turning: TurningSelector | None = None
+        self._turned_at = (0.0, 0.0)  # when the loop turned after a rest, and the CPU time of its thread then
 
     def start(self) -> None:
         """Begin to watch the loop that runs this; call it on that loop.
@@ -64,6 +69,7 @@ class Watchdog:
         self._watching = threading.Lock()
         self._watching.acquire()
         self._loop = asyncio.get_running_loop()
+        self._turning = self._loop.turning if isinstance(self._loop, TurningLoop) else None
         self._thread_id = threading.get_ident()
         self._cpu_clock = _cpu_clock_of(self._thread_id)
         begin = (self._watch_number, self._watching, time.monotonic(), self._cpu_s())
@@ -75,11 +81,30 @@ class Watchdog:
         if self._watching.locked():
             self._watching.release()
 
+    def _stir(self) -> None:
+        self._turned_at = (time.monotonic(), self._cpu_s())
+        if self._watching.locked():
+            self._watching.release()
+
+    def _rest(self, watching: threading.Lock) -> bool:
+        """Wait for as long as the loop does, where it says when it turns; return whether it has waited."""
+        if self._turning is None:
+            return False
+        self._turning.on_turn = self._stir
+        # It may have turned, and be at something, since it was last looked at; then nobody would say so.
+        frame = self._frame()
+        waits = frame is None or _is_wait(frame)
+        del frame
+        if waits:
+            watching.acquire()
+        return waits
+
     def _watch(self, number: int, watching: threading.Lock, looked_s: float, cpu_s: float) -> None:
         calm = 0
         while number == self._watch_number:
             look_s = self._look_s if calm < _CALM_LOOKS else self._limit_s
-            if watching.acquire(timeout=look_s):
+            left_s = max(0.0, looked_s + look_s - time.monotonic())
+            if watching.acquire(timeout=left_s) and number != self._watch_number:
                 return
             frame = self._frame()
             if frame is None or _is_wait(frame):
@@ -95,7 +120,11 @@ class Watchdog:
                 samples = collections.Counter({first: 1 + int(locked_s / self._look_s)})
                 self._examine(number, samples, now_s - locked_s - look_s / 2)
             del frame  # It holds the locals of all that it stands in.
-            looked_s, cpu_s = time.monotonic(), self._cpu_s()
+            if self._rest(watching):
+                calm = 0
+                looked_s, cpu_s = self._turned_at
+            else:
+                looked_s, cpu_s = time.monotonic(), self._cpu_s()
 
     def _examine(self, number: int, samples: collections.Counter[str], since_s: float) -> None:
         """Ask the loop for a sign of life and sample its stack until it comes; report if that was too long.
