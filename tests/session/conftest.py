@@ -25,12 +25,16 @@ class RememberingClient:
         self.pulls_diagnostics = False
         self.watches_files = True
         self.published: list[tuple[str, int | None, list[Finding]]] = []
+        self.keys: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
 
     def publish(self, uri: str, version: int | None, findings: Sequence[Finding], text: Text | None = None) -> None:
         self.published.append((uri, version, list(findings)))
 
     def refresh_diagnostics(self) -> None:
         raise AssertionError("nobody said that the client can")
+
+    def offer_keys(self, language: str, completion: Sequence[str], signatures: Sequence[str]) -> None:
+        self.keys[language] = (completion, signatures)
 
     def show(self, level: MessageLevel, text: str) -> None:
         raise AssertionError(text)

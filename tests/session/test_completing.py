@@ -80,6 +80,16 @@ async def test_what_only_the_text_knows_is_not_called_as_it_may_be_a_property(of
 
 
 @pytest.mark.asyncio
+async def test_in_code_that_the_engine_takes_for_unreachable_the_text_answers(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        desk = Desk(place)
+        await desk.ready()
+        source = "class C:\n    def __init__(self):\n        self.size = 1\n    def use(self):\n        return 1\n"
+        assert "size" in labels(await desk.complete("a.py", f"{source}        self.si$0"))
+        assert "text" not in labels(await desk.complete("a.py", f"text = 1\n{source}        self.te$0"))
+
+
+@pytest.mark.asyncio
 async def test_modules_are_named_while_the_engine_still_looks_for_them(office: OpenOffice) -> None:
     async with office(settings=PATIENT) as place:
         (place.root / "shop").mkdir()

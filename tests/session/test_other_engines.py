@@ -126,7 +126,6 @@ async def test_it_is_asked_about_places_and_findings_are_shown_while_they_are_tr
         assert len(used) == 2
         edit = await desk.ask("rename", "main.cpp", at_call, newName="glow")
         assert str(edit).count("glow") == 2
-        assert await desk.ask("semanticTokens/full", "main.cpp", at_call) is None  # its tokens are named otherwise
         place.set("main.cpp", SOURCE)
         await desk.shows(lambda version, found: version == 2 and not found)
         place.set("main.cpp", SOURCE + "int wrong = missing;\n")
@@ -196,11 +195,14 @@ async def test_taken_out_of_the_settings_it_ends_and_put_in_it_starts(office: Op
         async with asyncio.timeout(60):
             await server.ready()
         assert server.pid is not None
+        assert ":" in place.client.keys["cpp"][0]  # as in `std::`
+        assert "<" in place.client.keys["cpp"][1]
         process = psutil.Process(server.pid)
         if sys.platform == "linux":
             assert process.nice() > 0  # it gives way
         place.session.configure({"engines": []}, whole=False)
         assert desk.others.engine("cpp") is None
+        assert place.client.keys["cpp"] == ((), ())
         await asyncio.to_thread(process.wait, 60)
         place.session.configure(settings(), whole=False)
         again = desk.others.engine("cpp")

@@ -42,6 +42,9 @@ class _NoClient:
     def refresh_diagnostics(self) -> None:
         """Refresh nothing, for the same reason."""
 
+    def offer_keys(self, language: str, completion: Sequence[str], signatures: Sequence[str]) -> None:
+        """Offer none, for the same reason."""
+
     def show(self, level: MessageLevel, text: str) -> None:
         _say(text)
 

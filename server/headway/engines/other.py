@@ -112,6 +112,16 @@ class OtherServer(LanguageServer):
         """Return whether it says that it can do something, by the name of LSP's server capability."""
         return bool(self.capabilities.get(provider))
 
+    @property
+    def keys(self) -> tuple[list[str], list[str]]:
+        """The keys behind which it wants to be asked: for completions, and for help on parameters."""
+        found = []
+        for provider in ("completionProvider", "signatureHelpProvider"):
+            options = self.capabilities.get(provider)
+            keys = options.get("triggerCharacters") if isinstance(options, dict) else None
+            found.append([key for key in keys or () if isinstance(key, str) and len(key) == 1])
+        return found[0], found[1]
+
     def complete(self, key: str, document: Document, position: Position) -> Reply:
         """Ask for completions; see `listed` for the result.
 

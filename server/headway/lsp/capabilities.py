@@ -11,6 +11,10 @@ from headway.engines.markup import Markup
 from headway.lsp.negotiation import Encoding, dig, negotiate
 from headway.lsp.protocol import COMMANDS, PROTOCOL_VERSION, HeadwayCapability
 
+# Behind which keys a client asks in documents of any language.
+COMPLETION_KEYS = (".",)
+SIGNATURE_KEYS = ("(", ",")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCapabilities:
@@ -28,6 +32,8 @@ class ClientCapabilities:
     diagnostic_code_links: bool
     insert_replace: bool
     snippets: bool
+    registers_completion: bool
+    registers_signatures: bool
     default_edit_range: bool
     default_data: bool
     label_details: bool
@@ -62,6 +68,8 @@ def client_capabilities(tree: object) -> ClientCapabilities:
         refreshes_diagnostics=yes("workspace", "diagnostics", "refreshSupport"),
         diagnostic_tags=dig(tree, "textDocument", "publishDiagnostics", "tagSupport") is not None,
         diagnostic_code_links=yes("textDocument", "publishDiagnostics", "codeDescriptionSupport"),
+        registers_completion=yes("textDocument", "completion", "dynamicRegistration"),
+        registers_signatures=yes("textDocument", "signatureHelp", "dynamicRegistration"),
         snippets=yes("textDocument", "completion", "completionItem", "snippetSupport"),
         insert_replace=yes("textDocument", "completion", "completionItem", "insertReplaceSupport"),
         default_edit_range="editRange" in defaults,
@@ -106,9 +114,9 @@ def server_capabilities(client: ClientCapabilities, *, job_types: Collection[str
         "positionEncoding": client.encoding.value,
         "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
-        "completionProvider": {"triggerCharacters": ["."], "resolveProvider": True},
+        "completionProvider": {"triggerCharacters": list(COMPLETION_KEYS), "resolveProvider": True},
         "hoverProvider": True,
-        "signatureHelpProvider": {"triggerCharacters": ["(", ","]},
+        "signatureHelpProvider": {"triggerCharacters": list(SIGNATURE_KEYS)},
         "definitionProvider": True,
         "declarationProvider": True,
         "typeDefinitionProvider": True,

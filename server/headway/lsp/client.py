@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from headway.lsp.capabilities import ClientCapabilities
+from headway.lsp.capabilities import COMPLETION_KEYS, SIGNATURE_KEYS, ClientCapabilities
 from headway.lsp.connection import Connection
 from headway.lsp.convert import Converter, Json
 from headway.lsp.tongue import Tongue
@@ -37,6 +37,7 @@ class Client:
         self._capabilities = capabilities
         self._converter = converter
         self._held: dict[str, Json] = {}
+        self._offered: dict[tuple[str, str], list[str]] = {}  # by method and language: keys that were registered
         self.documents: Documents | None = None
 
     @property
@@ -83,6 +84,28 @@ class Client:
     def refresh_diagnostics(self) -> None:
         if self._capabilities.refreshes_diagnostics:
             _ignore(self._connection.ask("workspace/diagnostic/refresh", None))
+
+    def offer_keys(self, language: str, completion: Sequence[str], signatures: Sequence[str]) -> None:
+        able = self._capabilities
+        if able.registers_completion:
+            self._offer("textDocument/completion", language, completion, COMPLETION_KEYS, {"resolveProvider": True})
+        if able.registers_signatures:
+            self._offer("textDocument/signatureHelp", language, signatures, SIGNATURE_KEYS, {})
+
+    def _offer(self, method: str, language: str, keys: Sequence[str], known: Sequence[str], more: Json) -> None:
+        # What is registered for all languages would else be asked for twice behind each such key.
+        wanted = [key for key in dict.fromkeys(keys) if key not in known]
+        before = self._offered.pop((method, language), [])
+        registration = {"id": f"headway-keys-{method}-{language}", "method": method}
+        if before and before != wanted:
+            _ignore(self._connection.ask("client/unregisterCapability", {"unregisterations": [registration]}))
+        if not wanted:
+            return
+        self._offered[method, language] = wanted
+        if before != wanted:
+            options = {"documentSelector": [{"language": language}], "triggerCharacters": wanted, **more}
+            params = {"registrations": [{**registration, "registerOptions": options}]}
+            _ignore(self._connection.ask("client/registerCapability", params))
 
     def show(self, level: MessageLevel, text: str) -> None:
         self._connection.notify(

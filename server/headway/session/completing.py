@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _NOTHING_FITS = frozenset({PlaceKind.COMMENT, PlaceKind.NEW_NAME, PlaceKind.LITERAL})
 _CALLED_AT = frozenset({PlaceKind.NAME, PlaceKind.MEMBER})
+_OWN = frozenset({"self", "cls"})
 _REMEMBERED_LISTS = 8
 _KNOWN_WITHOUT_ENGINE = frozenset({PlaceKind.NAME, PlaceKind.MODULE, PlaceKind.STRING})
 # Keys that come faster than hands are a flood (a program types, or what waited in a pipe): each is held for a moment,
@@ -213,7 +214,9 @@ class Completing(Room):
 
     def _sources(self, word: TypedWord, engine: Source | None, prefix: str) -> list[Source]:
         sources = [] if engine is None else [engine]
-        if engine is None or word.place.kind is PlaceKind.NAME:
+        if engine is None or not engine.labels or word.place.kind is PlaceKind.NAME or word.place.receiver in _OWN:
+            # Also where ty names nothing: code that it takes for unreachable has no types. What a class's own text
+            # says that `self` has is right in any case.
             sources.extend(word.own_sources())
         if word.place.kind is PlaceKind.NAME:
             imports = import_source(self._view(), prefix, uri_to_path(word.document.uri))

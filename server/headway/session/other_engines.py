@@ -111,6 +111,7 @@ class OtherEngines(Room):
             kept.keeper.rest()
             self._retired.append(kept.keeper)
             self._context.degraded(kept.server.name, None)
+            self._context.client.offer_keys(setting.language, (), ())
             for key, document in self._context.documents.snapshot().items():
                 if document.language == setting.language:
                     self._clear(key)
@@ -153,6 +154,7 @@ class OtherEngines(Room):
         if (kept := self._kept.get(setting)) is not None:
             kept.keeper.tell()
             if kept.server.state is EngineState.READY:
+                self._context.client.offer_keys(setting.language, *kept.server.keys)
                 kept.server.catch_up()
 
     # ---- what they report -------------------------------------------------------------------------------------------

@@ -72,6 +72,12 @@ class ClientPort(Protocol):
     def refresh_diagnostics(self) -> None:
         """Ask a client that pulls diagnostics to pull them again."""
 
+    def offer_keys(self, language: str, completion: Sequence[str], signatures: Sequence[str]) -> None:
+        """Have the client ask behind these keys in documents of a language, besides those that it asks behind anyway.
+
+        It is about completions and about help on parameters; what was offered for the language before is taken back.
+        """
+
     def show(self, level: MessageLevel, text: str) -> None:
         """Tell the person something, once; not for anything that can repeat with each key."""
 
