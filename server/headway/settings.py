@@ -104,6 +104,7 @@ class DiagnosticsSettings:
     enabled: bool = _setting(True, Rule(key="enabled", type="boolean"))
     debounce_ms: float = _setting(150, Rule(key="debounceMs", type="number", minimum=0, maximum=10_000))
     types: str = _setting("auto", Rule(key="types", type="string", choices=("auto", "on", "off")))
+    workspace: bool = _setting(False, Rule(key="workspace", type="boolean"))
     max_wait_ms: float = _setting(1000, Rule(key="maxWaitMs", type="number", minimum=0, maximum=60_000))
 
 

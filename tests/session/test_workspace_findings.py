@@ -135,7 +135,7 @@ async def test_what_changes_while_it_is_looked_at_is_not_shown(office: OpenOffic
         write(place.root)
         board = Board(place)
         analyzing = asyncio.ensure_future(board.analyze())
-        while not board.diagnosing._elsewhere._touched:  # noqa: ASYNC110 - the batch is begun
+        while not board.diagnosing.elsewhere._touched:  # noqa: ASYNC110 - the batch is begun
             await asyncio.sleep(0)
         board.change(place.root / "a.py")
         await analyzing

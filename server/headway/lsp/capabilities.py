@@ -101,13 +101,16 @@ def _texts(value: object) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def server_capabilities(client: ClientCapabilities, *, job_types: Collection[str], probes: bool) -> dict[str, Any]:
+def server_capabilities(
+    client: ClientCapabilities, *, job_types: Collection[str], probes: bool, whole_workspace: bool = False
+) -> dict[str, Any]:
     """Return the `capabilities` of the answer to `initialize`.
 
     Args:
         client: Decides the encoding, and whether diagnostics are pulled.
         job_types: What `headway/submit` takes.
         probes: Whether probes are among it.
+        whole_workspace: Whether the client shall pull the findings of files that are not open, too.
     """
     headway: HeadwayCapability = {"protocol": PROTOCOL_VERSION, "jobTypes": sorted(job_types), "probes": probes}
     capabilities: dict[str, Any] = {
@@ -145,6 +148,6 @@ def server_capabilities(client: ClientCapabilities, *, job_types: Collection[str
         capabilities["diagnosticProvider"] = {
             "identifier": "headway",
             "interFileDependencies": False,
-            "workspaceDiagnostics": False,
+            "workspaceDiagnostics": whole_workspace,
         }
     return capabilities

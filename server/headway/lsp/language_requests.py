@@ -24,6 +24,7 @@ from headway.workspace.text import Position
 if TYPE_CHECKING:
     from headway.lsp.by_name_requests import ByNameRequests
     from headway.lsp.mending_requests import MendingRequests
+    from headway.lsp.workspace_diagnostic import WorkspaceDiagnostic
 
 
 class LanguageRequests:
@@ -54,6 +55,7 @@ class LanguageRequests:
         self._tongue = tongue
         self._by_name: ByNameRequests | None = None
         self._mends: MendingRequests | None = None
+        self._whole: WorkspaceDiagnostic | None = None
 
     def register(self, connection: Connection) -> None:
         """Make these the handlers of a connection."""
@@ -75,6 +77,7 @@ class LanguageRequests:
             connection.requests[method] = partial(self._format, method)
         if self._capabilities.pulls_diagnostics:
             connection.requests["textDocument/diagnostic"] = self.diagnostic
+            connection.requests["workspace/diagnostic"] = lambda params: self._workspace(connection).answer(params)
 
     def completion(self, params: object, asked_s: float) -> Coroutine[Any, Any, Encoded]:
         uri, position, lines = self._place(params)
@@ -148,6 +151,17 @@ class LanguageRequests:
     async def _pull(self, uri: str, document: Document | None) -> Json:
         findings = await self._rooms.diagnosing.pull(uri, document)
         return {"kind": "full", "items": self._client.diagnostics(document, findings)}
+
+    def _workspace(self, connection: Connection) -> WorkspaceDiagnostic:
+        if self._whole is None:
+            # Not before somebody asks for it, as above.
+            from headway.lsp.workspace_diagnostic import WorkspaceDiagnostic
+            from headway.session.workspace_pull import WorkspacePull
+
+            diagnosing = self._rooms.diagnosing
+            pull = WorkspacePull(self._session, diagnosing.elsewhere, diagnosing.program)
+            self._whole = WorkspaceDiagnostic(connection, self._client, pull)
+        return self._whole
 
     def _place(self, params: object) -> tuple[str, Position, Lines]:
         """Read the document and the position that a request is about."""

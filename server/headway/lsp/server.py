@@ -132,8 +132,12 @@ class Server:
         self._starting.add_done_callback(lambda _: self._connection.release())
         await ready
         job_types = (*_JOB_TYPES, "probe") if self._probes else _JOB_TYPES
+        groundwork = self._groundwork
+        whole = groundwork is not None and groundwork.session.settings.diagnostics.workspace
         return {
-            "capabilities": server_capabilities(capabilities, job_types=job_types, probes=self._probes),
+            "capabilities": server_capabilities(
+                capabilities, job_types=job_types, probes=self._probes, whole_workspace=whole
+            ),
             "serverInfo": {"name": "headway", "version": _VERSION},
         }
 

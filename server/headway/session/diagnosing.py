@@ -84,7 +84,7 @@ class Diagnosing(Room):
         self._texts: dict[str, str] = {}  # by document: as it was at the last change
         self._stroke_s: dict[str, float] = {}  # by document: when it was last changed at a stroke and looked at at once
         self._published: dict[str, str] = {}  # by document: the URI under which findings were shown
-        self._elsewhere = WorkspaceFindings(context)
+        self.elsewhere = WorkspaceFindings(context)
         self._found: dict[str, tuple[Document, list[Finding]]] = {}  # by document: what ruff found last, and in what
         first_s = _TYPES_AFTER_S if ruff_after_s else 0.0
         self._types = TypeFindings(context, engine, self._types_found, first_after_s=first_s) if engine else None
@@ -110,20 +110,20 @@ class Diagnosing(Room):
             self._context.settings.python != previous.python and self._types is not None and self._types.changed()
         ):
             self._look_again()
-        if not self._context.settings.diagnostics.enabled:
-            self._elsewhere.clear()
+        if was.enabled != now.enabled:
+            self.elsewhere.clear()
 
     def trust_granted(self) -> None:
         self._keeper.adapt()
 
     def folders_changed(self) -> None:
         self._keeper.adapt()
-        self._elsewhere.folders_changed()
+        self.elsewhere.folders_changed()
         if self._types is not None:
             self._types.changed()
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
-        self._elsewhere.changed(changes)
+        self.elsewhere.changed(changes)
         if self._types is not None and self._types.changed(changes):
             self._look_again()
         told = [change for change in changes if change.uri.rpartition("/")[2] in _CONFIGURATIONS]
@@ -134,7 +134,7 @@ class Diagnosing(Room):
             self._look_again()
 
     def _wanted(self) -> ServerLaunch | None:
-        program = self._program()
+        program = self.program()
         if program is None:
             self._context.degraded("ruff", say("ruff is not installed beside Headway: there are no diagnostics."))
             return None
@@ -147,7 +147,7 @@ class Diagnosing(Room):
             encoding=self._encoding,
         )
 
-    def _program(self) -> str | None:
+    def program(self) -> str | None:
         program = self._context.settings.ruff.path or own_program("ruff")
         return os.fspath(program) if program is not None else None
 
@@ -155,7 +155,7 @@ class Diagnosing(Room):
 
     def document_opened(self, document: Document) -> None:
         self._keeper.begin(self._ruff_after_s)
-        self._elsewhere.opened(document.uri)
+        self.elsewhere.opened(document.uri)
         self._texts[identity(document.uri)] = _comparable(document)
         self._changed(document, at_once=True)
 
@@ -176,6 +176,7 @@ class Diagnosing(Room):
         self._stroke_s.pop(key, None)
         self._unseen.discard(key)
         self._found.pop(key, None)
+        self.elsewhere.closed(uri)
         if self._types is not None:
             self._types.closed(key)
         waiting = self._waiting.pop(key, None)
@@ -356,7 +357,7 @@ class Diagnosing(Room):
         job = Job(
             type="analysis",
             title=title or say("Analyze workspace"),
-            tasks=self._elsewhere.analysis(self._program(), globs, checked),
+            tasks=self.elsewhere.analysis(self.program(), globs, checked),
             priority=Priority.BATCH if priority is None else priority,
         )
         return Submission(job=job, result=lambda outcome: analysis_result(outcome, checked))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +26,13 @@ _FILES_A_TASK: Final = 200
 _COST: Final = Requirement(cpu_cores=1, memory_mb=200)
 # More would be read by nobody, and would take the editor's time; an analysis goes on to count.
 MOST_SHOWN: Final = 20_000
+_LOOKED_AT: Final = (".py", ".pyi", ".pyw", ".ipynb")
 # Files that decide which others are looked at, and for what.
 DECIDING: Final = frozenset({"pyproject.toml", "ruff.toml", ".ruff.toml", ".gitignore", ".ignore"})
+
+
+# Gets what was found in files: the URI of each, its findings, and the text in which columns are counted.
+Told = Callable[[Sequence[tuple[str, Sequence[Finding], Text | None]]], None]
 
 
 class WorkspaceFindings:
@@ -42,14 +47,24 @@ class WorkspaceFindings:
         self._most_shown = most_shown
         self._shown: dict[str, tuple[str, int]] = {}  # by file: its URI, and how many findings are shown
         self._total = 0
+        self.changes = 0  # how often something changed that may make other findings
+        self.is_pulled = False  # the client asks for these findings itself: none are shown
+        self._news = asyncio.Event()
         self._touched: list[set[str]] = []  # for each batch that is being looked at: files that changed meanwhile
 
-    async def analysis(self, program: str | None, globs: Sequence[str], checked: list[int]) -> AsyncIterator[Task]:
+    async def changed_again(self) -> None:
+        """Wait for the next change that may make other findings."""
+        await self._news.wait()
+
+    async def analysis(
+        self, program: str | None, globs: Sequence[str], checked: list[int], told: Told | None = None
+    ) -> AsyncIterator[Task]:
         """Give the tasks that look through all files of the workspace, or those that `globs` name.
 
         Args:
             program: ruff.
             checked: Gets the number of files of each batch that was looked at.
+            told: Gets what is found, in place of the client.
         """
         number = itertools.count(1)
         for folder in self._context.folders:
@@ -62,21 +77,37 @@ class WorkspaceFindings:
                 yield Task(
                     name=f"analyze {folder.name} {next(number)}",
                     call=self._counted,
-                    args=(program, folder, batch, env, checked),
+                    args=(program, folder, batch, env, checked, told),
                     kind=TaskKind.COROUTINE,
                     requirement=_COST,
                     weight=len(batch),
                 )
 
     async def _counted(
-        self, program: str, folder: Folder, batch: Sequence[str], env: Mapping[str, str], checked: list[int]
+        self,
+        program: str,
+        folder: Folder,
+        batch: Sequence[str],
+        env: Mapping[str, str],
+        checked: list[int],
+        told: Told | None,
     ) -> int:
-        found = await self.analyze(program, folder, batch, env)
+        found = await self.analyze(program, folder, batch, env, told)
         checked.append(len(batch))
         return found
 
-    async def analyze(self, program: str, folder: Folder, files: Sequence[str], env: Mapping[str, str]) -> int:
+    async def analyze(
+        self,
+        program: str,
+        folder: Folder,
+        files: Sequence[str],
+        env: Mapping[str, str],
+        told: Told | None = None,
+    ) -> int:
         """Look for findings in files of a folder, at most some hundred, show them, and return how many there are.
+
+        Args:
+            told: Gets them, in place of the client.
 
         Raises:
             RuffFailedError, ProgramMissingError: See `ruff.check_files`.
@@ -88,12 +119,15 @@ class WorkspaceFindings:
             by_file: dict[str, list[ruff.ListedFinding]] = {file: [] for file in files}
             for one in found:
                 by_file.setdefault(one.filename, []).append(one)
-            told = [file for file, items in by_file.items() if items]
-            texts = await asyncio.get_running_loop().run_in_executor(None, _texts, told)
-            for file, items in by_file.items():
-                uri = _uri(file, folder)
-                if identity(uri) not in touched:
-                    self._show(uri, listed_findings(items), texts.get(file))
+            with_some = [file for file, items in by_file.items() if items]
+            texts = await asyncio.get_running_loop().run_in_executor(None, _texts, with_some)
+            made = [(_uri(file, folder), listed_findings(items), texts.get(file)) for file, items in by_file.items()]
+            true = [one for one in made if identity(one[0]) not in touched]
+            if told is not None:
+                told([one for one in true if one[2] is not None or not one[1]])
+            else:
+                for uri, shown, text in true:
+                    self._show(uri, shown, text)
         finally:
             self._touched.remove(touched)
         return len(found)
@@ -102,12 +136,19 @@ class WorkspaceFindings:
         """A document is open: what is found in it is shown elsewhere from now on."""
         self._touch((identity(uri),))
 
+    def closed(self, uri: str) -> None:
+        """A document is closed: what is found in its file counts again."""
+        self._touch((identity(uri),))
+
     def changed(self, changes: Iterable[FileChange]) -> None:
         """Files changed on disk; a folder that was deleted takes with it what lay in it."""
         keys: list[str] = []
         for change in changes:
-            if change.uri.rpartition("/")[2] in DECIDING:
+            name = change.uri.rpartition("/")[2]
+            if name in DECIDING:
                 self.clear()
+            elif not (name.endswith(_LOOKED_AT) or (change.deleted and "." not in name)):
+                continue  # no source, and no folder that may have held some
             keys.append(identity(change.uri))
             if change.deleted:
                 below = f"{identity(change.uri).rstrip('/')}/"
@@ -124,20 +165,28 @@ class WorkspaceFindings:
         self._touch(list(self._shown))
 
     def _touch(self, keys: Iterable[str]) -> None:
+        self.changes += 1
+        self._news.set()
+        self._news.clear()  # whoever waits has been woken
         for key in keys:
             for touched in self._touched:
                 touched.add(key)
-            uri, count = self._shown.pop(key, (None, 0))
-            self._total -= count
-            if uri is not None:
-                self._context.client.publish(uri, None, ())
+            self._take_back(key)
+
+    def _take_back(self, key: str) -> None:
+        uri, count = self._shown.pop(key, (None, 0))
+        self._total -= count
+        if uri is not None:
+            self._context.client.publish(uri, None, ())
 
     def _show(self, uri: str, found: Sequence[Finding], text: Text | None) -> None:
+        if self.is_pulled:
+            return
         key = identity(uri)
         if self._context.documents.get(uri) is not None or not self._context.settings.diagnostics.enabled:
             return
         if not found or text is None or self._total + len(found) > self._most_shown:
-            self._touch((key,))
+            self._take_back(key)
             return
         self._total += len(found) - self._shown.get(key, ("", 0))[1]
         self._shown[key] = (uri, len(found))
