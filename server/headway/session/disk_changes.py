@@ -45,7 +45,7 @@ class DiskChanges:
 
     def take(self) -> tuple[str, ...]:
         """Return what has changed since the last look."""
-        return self._changes.take()
+        return self._changes.take(asyncio.get_running_loop().time())
 
     def arm(self) -> None:
         """See to it that `due` is called in time."""
