@@ -127,7 +127,7 @@ def lives(pid: int) -> bool:
 
 async def ended(pid: int) -> None:
     """Wait until a process that was killed is gone: the system takes a moment."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while lives(pid):  # noqa: ASYNC110 - it is no child of ours, so nobody tells us of its end
             await asyncio.sleep(0.01)
 

@@ -154,8 +154,9 @@ def test_very_many_changed_files_are_taken_with_turns_of_the_loop_in_between(tmp
         sync.did_change_watched_files({"changes": [*changes(700, 3), {"uri": 5}, *changes(1_200, 3)]})
         sync.did_change_watched_files({"changes": changes(3, 1)})
         assert sum(listener.told) < 1_200
-        while sum(listener.told) < 1_200 + 500 + 3:  # noqa: ASYNC110 - it has no news but these
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            while sum(listener.told) < 1_200 + 500 + 3:  # noqa: ASYNC110 - it has no news but these
+                await asyncio.sleep(0)
         assert max(listener.told) == 500
         assert len(listener.gone) == 497
 

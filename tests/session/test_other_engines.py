@@ -15,6 +15,8 @@ import psutil
 import pytest
 
 from headway.engines.environment import own_program
+from headway.engines.other import CLASSES
+from headway.engines.server import HANDSHAKE_LIMITS_S
 from headway.features.analysis import Finding
 from headway.features.completion import CompletionList
 from headway.session.completing import Completing
@@ -161,6 +163,13 @@ async def test_killed_it_comes_back_and_meanwhile_words_answer(office: OpenOffic
         member = SOURCE + "int use() { return carried.$0 }\n"
         place.set("main.cpp", member.replace("$0", ""))
         assert any(item.insert.startswith("light_up") for item in (await desk.complete("main.cpp", member)).items)
+
+
+def test_a_server_that_gives_way_may_take_longer_to_start() -> None:
+    """On a machine that is busy with other things it is not given up while it is kept waiting."""
+    limits_s = [HANDSHAKE_LIMITS_S[CLASSES[priority]] for priority in ("CRITICAL", "HIGH", "NORMAL", "LOW", "BATCH")]
+    assert limits_s == sorted(limits_s)
+    assert limits_s[-1] >= 10 * limits_s[0]
 
 
 @pytest.mark.asyncio

@@ -59,9 +59,10 @@ async def test_while_a_long_one_is_read_the_loop_turns_and_those_behind_it_wait(
     counter = Counter()
     futures = [counter.submitting.take(made) for made in (slow("first"), described("second"), slow("third", 3))]
     turns = 0
-    while "first" not in counter.entered:
-        await asyncio.sleep(0)
-        turns += 1
+    async with asyncio.timeout(60):
+        while "first" not in counter.entered:
+            await asyncio.sleep(0)
+            turns += 1
     assert turns >= 10  # of a tenth of a second, with three milliseconds each
     for future in futures:
         assert isinstance(future, asyncio.Future)

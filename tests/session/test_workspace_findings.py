@@ -135,8 +135,9 @@ async def test_what_changes_while_it_is_looked_at_is_not_shown(office: OpenOffic
         write(place.root)
         board = Board(place)
         analyzing = asyncio.ensure_future(board.analyze())
-        while not board.diagnosing.elsewhere._touched:  # noqa: ASYNC110 - the batch is begun
-            await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            while not board.diagnosing.elsewhere._touched:  # noqa: ASYNC110 - the batch is begun
+                await asyncio.sleep(0)
         board.change(place.root / "a.py")
         await analyzing
         assert board.shown() == {"b.py": ["F821"], "c.py": ["F401"]}

@@ -29,7 +29,12 @@ from headway.workspace.text import Text
 
 _log = logging.getLogger(__name__)
 _READ_BYTES = 1 << 18
-_HANDSHAKE_LIMIT_S = 20.0
+# Who gives way to others is kept from starting for as long as they are busy: it is given up later.
+HANDSHAKE_LIMITS_S: Mapping[PriorityClass, float] = {
+    PriorityClass.INTERACTIVE: 20.0,
+    PriorityClass.POLITE: 60.0,
+    PriorityClass.BACKGROUND: 300.0,
+}
 _GRACE_S = 0.5
 _STOOD_STILL_S = 1.0
 _LONGEST_WORDS = 500
@@ -166,8 +171,9 @@ class LanguageServer:
         self._client = client
         handshake = client.request("initialize", _initialize_params(launch))
         handshake.add_done_callback(self._greeted)
-        limit_s = began_s + _HANDSHAKE_LIMIT_S
-        limit = loop.call_at(limit_s, self._give_up_waiting, child, limit_s)
+        limit_s = HANDSHAKE_LIMITS_S[launch.priority_class]
+        due_s = began_s + limit_s
+        limit = loop.call_at(due_s, self._give_up_waiting, child, due_s, limit_s)
         reason = "it ended"
         try:
             try:
@@ -201,15 +207,15 @@ class LanguageServer:
             child.close()
             self._child = None
 
-    def _give_up_waiting(self, child: Child, due_s: float) -> None:
+    def _give_up_waiting(self, child: Child, due_s: float, limit_s: float) -> None:
         loop = asyncio.get_running_loop()
         if self.state is not EngineState.STARTING or self._child is not child:
             return
         if loop.time() > due_s + _STOOD_STILL_S:
             # We stood still, not the server; its greeting may be there and only be unread.
-            loop.call_later(_GRACE_S, self._give_up_waiting, child, math.inf)
+            loop.call_later(_GRACE_S, self._give_up_waiting, child, math.inf, limit_s)
         else:
-            _log.warning("%s did not answer initialize within %.0f s and is ended", self.name, _HANDSHAKE_LIMIT_S)
+            _log.warning("%s did not answer initialize within %.0f s and is ended", self.name, limit_s)
             child.kill()
 
     def _greeted(self, reply: asyncio.Future[Any]) -> None:

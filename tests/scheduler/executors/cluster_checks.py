@@ -79,7 +79,7 @@ def submit(made: Scheduler, call: Any, *args: Any, priority: Priority = Priority
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110  # what is waited for happens in a thread of Dask's
             await asyncio.sleep(0.01)
 

@@ -192,7 +192,9 @@ def until_cancelled() -> str:
 
 
 def _wait_until_there(file: str) -> None:
+    until_s = time.monotonic() + 60
     while not os.path.exists(file):
+        assert time.monotonic() < until_s, f"{file} did not appear"
         time.sleep(0.005)
 
 

@@ -63,8 +63,9 @@ async def test_what_is_critical_begins_before_all_that_has_not_begun(bench: Benc
 
     sinks = [bench.begin(waits, name)[1] for name in "abc"]
     sinks += [bench.begin(waits, name, priority=Priority.CRITICAL)[1] for name in ("first", "second")]
-    while len(begun) < len(sinks):  # noqa: ASYNC110 - each turn of the loop lets one begin
-        await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        while len(begun) < len(sinks):  # noqa: ASYNC110 - each turn of the loop lets one begin
+            await asyncio.sleep(0)
     gate.set()
     for sink in sinks:
         await ended(sink)
