@@ -525,10 +525,11 @@ def test_a_context_travels_and_is_made_once() -> None:
     assert pickle.loads(pickle.dumps(data)) == data
     made: list[int] = []
 
-    def make() -> StepContextData:
-        made.append(1)
-        return data
+    class Late(StepRun):
+        def context_data(self) -> StepContextData:
+            made.append(1)
+            return data
 
-    run = StepRun(1, print, (), {}, StepKind.ASYNC, Priority.HIGH, None, "s", make)
+    run = Late(1, print, (), {}, StepKind.ASYNC, Priority.HIGH, None, "s", None)
     assert run.context is run.context is data
     assert made == [1]

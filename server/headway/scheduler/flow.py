@@ -180,10 +180,11 @@ class Flow:
             if task.retry.dependency is not None and not self._may_ask(record, grant, by_credit, now_s):
                 return
             record.in_attempt = True
+            if record.attempt:
+                record.ran_s = 0.0
+                record.soft_fired = False
+                record.partial = None
             record.attempt += 1
-            record.ran_s = 0.0
-            record.soft_fired = False
-            record.partial = None
             if record.started_at_s is None:
                 record.started_at_s = now_s
         priority = record.priority
@@ -243,7 +244,6 @@ class Flow:
             self._admission.release(run, ran_s)
             return
         record.run = None
-        run.cpu_s = result.cpu_s
         record.ran_s += ran_s
         record.quantum_s += ran_s
         if result.pid is not None:

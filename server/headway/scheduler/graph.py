@@ -83,17 +83,22 @@ def check_task(task: Task) -> None:
     Raises:
         InvalidJobError: names the task and what is wrong.
     """
-    if task.call is None and not task.steps:
+    if task.steps:
+        _check_steps(task)
+    elif task.call is None:
         raise InvalidJobError(f"task {task.name!r}", "it has neither a call nor steps")
-    if task.call is not None and task.steps:
-        raise InvalidJobError(f"task {task.name!r}", "it has both a call and steps; give one of them")
     if task.timeout is not NO_LIMITS or task.retry is not RETRY_BY_PRIORITY:
         _check_policies(task)
     if task.weight < 0:
         raise InvalidJobError(f"task {task.name!r}", "its weight is negative")
     if not task.requirement.longest_run_s > 0:
         raise InvalidJobError(f"task {task.name!r}", "its longest run is not above zero")
-    if len(task.steps) > 1 and len({step.name for step in task.steps}) < len(task.steps):
+
+
+def _check_steps(task: Task) -> None:
+    if task.call is not None:
+        raise InvalidJobError(f"task {task.name!r}", "it has both a call and steps; give one of them")
+    if len({step.name for step in task.steps}) < len(task.steps):
         raise InvalidJobError(f"task {task.name!r}", "two of its steps have one name")
 
 

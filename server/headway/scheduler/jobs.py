@@ -28,6 +28,7 @@ from headway.scheduler.resources import Quota
 from headway.scheduler.stimuli import Feed, Resolve, StopFeeding, Submitted, TasksFed
 from headway.scheduler.sweeps import AT_ONCE
 
+_HIGH: Final = Priority.HIGH
 _PENDING: Final = TaskState.PENDING
 _FAILED: Final = TaskState.FAILED
 _JOB_RUNNING: Final = JobState.RUNNING
@@ -113,28 +114,30 @@ class Jobs:
         """Enter one job that joins no other; raises as `submit`."""
         if self.closed:
             raise SchedulerClosedError
-        record = self.book.make(job, now_s)
+        book = self.book
+        record = book.make(job, now_s)
         record.attempt = attempt
-        self._check_room(record.unended, job.priority <= Priority.HIGH)
+        self._check_room(record.unended, job.priority <= _HIGH)
         if job.supersede_key is not None:
             self._supersede(job, None, now_s)
         self.submitted = [record]
-        self.book.enter(record, ticket)
+        book.enter(record, ticket)
         self._enter(record, now_s)
 
     def _check_room(self, new_tasks: int, urgent: bool) -> None:
         # However much waits in the background, it does not keep out that for which a person waits.
-        queued = sum(self.flow.queued[: Priority.NORMAL] if urgent else self.flow.queued)
+        queued = sum(self.flow.queued[: _HIGH + 1] if urgent else self.flow.queued)
         if queued + new_tasks > self._config.queue_capacity:
             raise QueueFullError(queued, new_tasks, self._config.queue_capacity)
 
     def _enter(self, record: JobRecord, now_s: float) -> None:
         if self._outbox.observed and record.job.visible:
             self._outbox.job_changed(record, None, now_s)
-        flow, tasks, works = self.flow, record.tasks, self.sweeps.works
-        if len(tasks) == 1 and not works:  # the usual case
-            flow.queued[tasks[0].priority] += 1
-            flow.ready(tasks[0], now_s)
+        flow, tasks = self.flow, record.tasks
+        if len(tasks) == 1 and not self.sweeps.works:  # the usual case
+            task = tasks[0]
+            flow.queued[task.priority] += 1
+            flow.ready(task, now_s)
             return
         for task in tasks:
             flow.add(task)

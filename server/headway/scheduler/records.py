@@ -345,7 +345,6 @@ class Run(StepRun):
         "began_at_s",
         "by_credit",
         "cause",
-        "cpu_s",
         "due_at_s",
         "failure",
         "grant",
@@ -357,6 +356,14 @@ class Run(StepRun):
         "timer",
         "urged",
     )
+
+    # From `Limits.arm` on, which follows at once.
+    due_at_s: float
+    allowed_s: float
+    timer: Timer | None
+    # Where there is a cause.
+    failure: Failure  # why it was told to stop
+    how: OnTimeout | None  # what becomes of its task then
 
     def __init__(self, run_id: int, record: TaskRecord, grant: Grant, began_at_s: float) -> None:
         task = record.task
@@ -370,24 +377,21 @@ class Run(StepRun):
         self.kind = record.kind
         self.priority = record.priority
         self.affinity = task.affinity
-        self._context = record.context_data
+        self._context = None
         self._shape = record.shape  # the record's may be another one by its next run
         self.record = record
         self.pool = record.pool
         self.grant: Grant | None = grant
         self.began_at_s = began_at_s
         self.beat_at_s = began_at_s
-        self.cpu_s: float | None = None  # what it computed, once it has ended and where that can be told
         self.urged = False  # it was asked to end its step early
         self.by_credit = False  # it runs on BATCH's own share
-        self.due_at_s = _ALWAYS  # its next limit
-        self.limit = _HARD
-        self.allowed_s = _ALWAYS
-        self.timer: Timer | None = None
+        self.limit = _HARD  # its next one
         self.cause: Cause | None = None
-        self.failure: Failure | None = None  # why it was told to stop
-        self.how: OnTimeout | None = None  # what becomes of its task then
         self.stuck = False  # its task has ended or gone on without it
+
+    def context_data(self) -> StepContextData:
+        return self.record.context_data()
 
     @property
     def memory_mb(self) -> float:  # type: ignore[override]  # nobody writes it, and few ask

@@ -39,11 +39,8 @@ class Shape:
         self.memory = round(memory_mb * _MB)
         self.gpus = gpus
         self.gpu_memory = round(gpu_memory_mb * _MB)
-        self.uses = (
-            (CPU if self.cores else 0)
-            | (MEMORY if self.memory else 0)
-            | (GPUS | GPU_MEMORY if self.gpus or self.gpu_memory else 0)
-        )
+        gpu = GPUS | GPU_MEMORY if self.gpus or self.gpu_memory else 0
+        self.uses = (CPU if self.cores else 0) | (MEMORY if self.memory else 0) | gpu
         self.fits_version = 0  # the `Quota.version` by which ordinary work may ask for this
         self.size_class = (_octave(self.cores), _octave(self.memory), gpus, _octave(self.gpu_memory))
 
@@ -262,6 +259,8 @@ class Quota:
 
     def acquire(self, shape: Shape, critical: bool, background: bool = False) -> Grant:
         """Take what `shape` asks for; call it only when nothing is `lacking`."""
+        if not shape.uses:
+            return Grant(0, 0, critical)
         cores = shape.cores
         memory = shape.memory
         if critical:

@@ -92,12 +92,11 @@ class StepRun:
     """One run of one step: what an executor is asked to do. Not to be written to.
 
     `priority` chooses the pool (`role_of`). `memory_mb` is the quota that the task was admitted with; a process
-    executor watches it. `affinity` prefers the worker that last ran the same. `context` may be given as a function:
-    most coroutines never ask for it, and one is made per run.
+    executor watches it. `affinity` prefers the worker that last ran the same.
     """
 
     __slots__ = (
-        "_context",
+        "_context",  # None: made when first asked for
         "affinity",
         "args",
         "call",
@@ -119,7 +118,7 @@ class StepRun:
         priority: Priority,
         affinity: Hashable | None,
         name: str,
-        context: StepContextData | Callable[[], StepContextData],
+        context: StepContextData | None,
         memory_mb: float = 256.0,
     ) -> None:
         self.run_id = run_id
@@ -135,9 +134,14 @@ class StepRun:
 
     @property
     def context(self) -> StepContextData:
-        if not isinstance(self._context, StepContextData):
-            self._context = self._context()
-        return self._context
+        found = self._context
+        if found is None:
+            found = self._context = self.context_data()
+        return found
+
+    def context_data(self) -> StepContextData:
+        """Return what it is, where it is made late: most coroutines never ask for it, and one run comes with each."""
+        raise AssertionError("made late, but nobody says how")
 
 
 @message
