@@ -14,7 +14,7 @@ import pytest
 
 from headway.engines.errors import EngineUnavailableError
 from headway.engines.server import EngineState, ServerLaunch
-from headway.engines.ty import TyEngine, TyList, documentation
+from headway.engines.ty import COMPLETIONS, TyEngine, TyList, documentation, listed
 from headway.workspace.text import Edit, Position
 from headway.workspace.uris import identity
 
@@ -231,3 +231,12 @@ async def test_a_program_that_is_no_server_is_ended_and_said(desk: Desk, tmp_pat
     task.cancel()
     await asyncio.wait([task])
     assert engine.pid is None
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"items": [{"label": "draw"}]}', b'[{"label": "draw", "kind": 2, "sortText": "00000"}]']
+)
+def test_a_list_is_one_with_or_without_more_about_it(body: bytes) -> None:
+    """ty gives a CompletionList, zuban an array."""
+    assert [item.label for item in listed(COMPLETIONS.decode(body))] == ["draw"]
+    assert listed(COMPLETIONS.decode(b"null")) == ()

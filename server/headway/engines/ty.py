@@ -42,7 +42,7 @@ class TyList(msgspec.Struct, frozen=True):
     items: list[TyItem] = []
 
 
-_COMPLETIONS = msgspec.json.Decoder(TyList | None)
+COMPLETIONS = msgspec.json.Decoder(TyList | list[TyItem] | None)
 _ANY = msgspec.json.Decoder(msgspec.Raw)
 # A text that is no file, and what is asked for at the end of it: a name that may be a builtin, and a module.
 _NOWHERE: Mapping[str, Any] = {"uri": "untitled:headway", "languageId": "python", "version": 1}
@@ -71,6 +71,12 @@ def documentation_of(raw: msgspec.Raw) -> str | None:
     except msgspec.DecodeError:
         return None
     return found.value if isinstance(found, _Markup) else found
+
+
+def listed(answer: object) -> Sequence[TyItem]:
+    """Return the items of an answer of `COMPLETIONS`, best first; zuban gives a list without more about it."""
+    items = answer.items if isinstance(answer, TyList) else answer
+    return items if isinstance(items, list) else ()
 
 
 class TyEngine(LanguageServer):
@@ -137,7 +143,7 @@ class TyEngine(LanguageServer):
             self.notify("textDocument/didClose", {"textDocument": _NOWHERE})
 
     def complete(self, key: str, document: Document, position: Position, *, word_end: Position) -> Reply:
-        """Ask for completions; the result is a `TyList` or None.
+        """Ask for completions; see `listed` for the result.
 
         What stands between the cursor and the end of its word is left out of the text that ty sees, as it gives
         nothing for a cursor inside of a member's name.
@@ -158,7 +164,7 @@ class TyEngine(LanguageServer):
         if len(text) > LONGEST_TEXT:
             raise EngineUnavailableError(self.name, "the text is too long for it")
         self._stop_warming()
-        return self.ask("textDocument/completion", params, about=key, instead=(key, text), decoder=_COMPLETIONS)
+        return self.ask("textDocument/completion", params, about=key, instead=(key, text), decoder=COMPLETIONS)
 
     def files_changed(self, changes: Sequence[tuple[str, int]]) -> None:
         """Tell it of files that were created (1), changed (2) or deleted (3) on disk, by URI."""

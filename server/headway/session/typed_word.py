@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from headway.engines.client import Reply
 from headway.engines.errors import EngineAnswerError
-from headway.engines.ty import TyItem, TyList
+from headway.engines.ty import TyItem, listed
 from headway.features.completion import Candidate, CandidateKind, Source, Tier
 from headway.features.importing import importable
 from headway.workspace import python_scope as scope
@@ -137,8 +137,7 @@ class TypedWord:
         if self._engine is not None or reply is None or not reply.done():
             return self._engine
         if not reply.cancelled() and reply.exception() is None and not reply.disturbed:
-            answer = reply.result()
-            self.engine_items = answer.items if isinstance(answer, TyList) else ()
+            self.engine_items = listed(reply.result())
             self._engine = _engine_source(self.engine_items, self.place, self._around.text)
         return self._engine
 
