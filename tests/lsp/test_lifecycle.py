@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from headway.lsp.framing import frame
-from tests.lsp.wire import AnswerError, Wire, probe, run, server, submission
+from tests.lsp.wire import AnswerError, Wire, deaf_step_runs, probe, run, server, submission
 
 BUSY = (
     probe("sleeps", ms=60_000),
@@ -277,6 +277,7 @@ def test_children_end_when_the_server_is_killed(tmp_path: Path) -> None:
             wire.request("headway/submit", submission("busy", *BUSY))
             await wire.job_id("busy")
             await two_workers_are_busy(wire)
+            await deaf_step_runs(wire)
             children = family(wire.process.pid)
             wire.process.kill()
             await gone(children)

@@ -3,12 +3,14 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 from lsprotocol import converters, types
 
 from headway.lsp.framing import Framer, frame
@@ -228,6 +230,27 @@ async def server(
             await process.wait()
             await reading
     assert wire.faults == []
+
+
+async def deaf_step_runs(wire: Wire) -> None:
+    """Have a worker be in the middle of a step that hears nothing: it looks at no pipe and ignores requests to end.
+
+    A worker is told to be busy when it has got its step. Until the step runs, an end of the server ends it by a broken
+    pipe already, and nothing would be tried of what ends the others.
+    """
+    wire.request("headway/submit", submission("deaf", probe("hangs", "hang")))
+    while not any(_ignores_requests(child.pid) for child in psutil.Process(wire.process.pid).children(recursive=True)):
+        await wire.ask("headway/snapshot", {})
+
+
+def _ignores_requests(pid: int) -> bool:
+    """Whether a process of Python ignores SIGTERM; of others nothing can be told, and nothing is promised."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return sys.platform != "linux"
+    ignored = int(status.partition("SigIgn:")[2].split()[0], 16)
+    return bool(ignored >> (signal.SIGTERM - 1) & 1)
 
 
 def run(scenario: Coroutine[Any, Any, None]) -> None:

@@ -15,7 +15,7 @@ from headway.scheduler.executors.inline import inline_executors
 from headway.scheduler.executors.process import ProcessSettings
 from headway.scheduler.machine import FixedMachine
 from headway.scheduler.metrics import Metrics
-from headway.scheduler.model import ErrorKind, OnTimeout, TaskState, TimeoutPolicy
+from headway.scheduler.model import ErrorKind, OnTimeout, Task, TaskState, TimeoutPolicy
 from headway.scheduler.prometheus import exposition
 from tests.scheduler.world import Work, World, job, steps
 
@@ -166,3 +166,26 @@ def test_pools_follow_cores_and_memory(cores: float, memory_mb: float, critical:
     pools = ProcessSettings.for_machine(cores, memory_mb)
     assert (pools.critical.size, pools.standard.size, pools.background.size) == (critical, others, others)
     assert pools.background.worker.memory.data_mb == pytest.approx(0.8 * memory_mb)
+
+
+@pytest.mark.parametrize("durations_s", [(), (0.1, 0.1)], ids=["one call", "two steps"])
+def test_how_long_work_takes_is_learnt_from_all_that_completes(durations_s: tuple[float, ...]) -> None:
+    """Who waits for nearly all of the promised time is too late already, by as long as it would run."""
+    world = World()
+    tickets = []
+    for n in range(100):
+        if durations_s:
+            task = steps(f"q{n}", durations_s, requirement=BIG)
+        else:
+            task = Task(name=f"q{n}", call=Work(lasts_s=0.2), requirement=BIG)
+        tickets.append(world.submit(job(task, priority=HIGH))[0])
+        world.pass_s(0.1)
+    world.settle()
+    ends = [world.outcome(ticket) for ticket in tickets]
+    assert any(end.state is TaskState.FAILED for end in ends)
+    late_s = [
+        (end.finished_at_s or math.inf) - 0.1 * n
+        for n, end in enumerate(ends)
+        if end.state is TaskState.COMPLETED and n >= 50
+    ]
+    assert max(late_s) <= SchedulerConfig().high_promise_s

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.lsp.wire import Wire, probe, run, server, submission
+from tests.lsp.wire import Wire, deaf_step_runs, probe, run, server, submission
 from tests.soak import census
 from tests.survival.ground import begin, called, family, gone, indexed, project, stored
 
@@ -163,7 +163,7 @@ def test_whatever_way_a_window_ends_its_processes_are_gone(tmp_path: Path) -> No
         for n in range(3):
             async with server(tmp_path) as wire:
                 await begin(wire, root)
-                await wire.note("headway/queueState")
+                await deaf_step_runs(wire)
                 children = family(wire)
                 match n:
                     case 0:

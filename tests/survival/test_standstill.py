@@ -148,6 +148,8 @@ def test_a_stopped_engine_or_worker_holds_up_nobody(tmp_path: Path) -> None:
             _, answer = wire.request("headway/submit", submission("w", probe("w", "process", 10, hardTimeoutMs=300)))
             view = await answer
             assert view["state"] == "FAILED", "it was given to a stopped worker, and ended by its limit"
+            while all(worker.is_running() for worker in workers):  # who cannot hear is not kept
+                await snapshot(wire)
             again = await wire.ask("headway/submit", submission("v", probe("v", "process", 10, hardTimeoutMs=30_000)))
             assert again["state"] == "COMPLETED"
             go_on(worker for worker in workers if worker.is_running())
