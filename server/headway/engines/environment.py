@@ -60,8 +60,9 @@ def workspace_environment(
 ) -> Environment | None:
     """Return the environment that the code in these roots runs in, None where nothing tells.
 
-    In this order: the interpreter that was set, a virtual environment in a root, the one that is active in our own
-    environment variables (unless it is ours), conda's.
+    In this order: the interpreter that was set, a virtual environment in a root, one that a root names by the
+    conventions of Poetry, pyenv or conda (`conventions`), the one that is active in our own environment variables
+    (unless it is ours), conda's.
 
     Raises:
         InterpreterError: The interpreter that was set is not there or is none.
@@ -73,6 +74,13 @@ def workspace_environment(
         for name in _VENV_NAMES:
             if (root / name / "pyvenv.cfg").is_file():
                 return environment_at(root / name)
+    # Only who has none in the workspace pays for it: a start is felt as the wait for the first list.
+    from headway.engines.conventions import named_environment
+
+    for root in roots:
+        found = named_environment(root, variables)
+        if found is not None and not _is_ours(found):
+            return environment_at(found)
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         prefix = variables.get(variable)
         if prefix and os.path.isdir(prefix) and not _is_ours(Path(prefix)):
