@@ -87,16 +87,19 @@ def test_conda_s_environment_by_its_name(home: Path, root: Path) -> None:
     assert named_environment(root, {"HOME": str(home)}) == listed
 
 
-def test_the_workspace_s_own_comes_first_and_what_is_active_last(home: Path, root: Path) -> None:
+def test_the_workspace_s_own_comes_first_then_what_is_active_then_what_is_named(home: Path, root: Path) -> None:
     named = home / ".pyenv" / "versions" / "3.12.1"
     named.mkdir(parents=True)
     (root / ".python-version").write_text("3.12.1\n")
-    active = virtual(home / "active")
-    variables = {"HOME": str(home), "VIRTUAL_ENV": str(active)}
-    found = workspace_environment([root], variables=variables)
-    assert found is not None
-    assert found.prefix == named
+    base, active = virtual(home / "conda"), virtual(home / "active")
+    variables = {"HOME": str(home), "CONDA_PREFIX": str(base)}
+
+    def prefix() -> Path | None:
+        found = workspace_environment([root], variables=variables)
+        return None if found is None else found.prefix
+
+    assert prefix() == named
+    variables["VIRTUAL_ENV"] = str(active)
+    assert prefix() == active
     own = virtual(root / ".venv")
-    found = workspace_environment([root], variables=variables)
-    assert found is not None
-    assert found.prefix == own
+    assert prefix() == own

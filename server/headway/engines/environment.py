@@ -60,9 +60,9 @@ def workspace_environment(
 ) -> Environment | None:
     """Return the environment that the code in these roots runs in, None where nothing tells.
 
-    In this order: the interpreter that was set, a virtual environment in a root, one that a root names by the
-    conventions of Poetry, pyenv or conda (`conventions`), the one that is active in our own environment variables
-    (unless it is ours), conda's.
+    In this order: the interpreter that was set, a virtual environment in a root, the one that is active in our own
+    environment variables (unless it is ours), one that a root names by the conventions of Poetry, pyenv or conda
+    (`conventions`), conda's active one.
 
     Raises:
         InterpreterError: The interpreter that was set is not there or is none.
@@ -74,18 +74,24 @@ def workspace_environment(
         for name in _VENV_NAMES:
             if (root / name / "pyvenv.cfg").is_file():
                 return environment_at(root / name)
-    # Only who has none in the workspace pays for it: a start is felt as the wait for the first list.
+    if active := _active("VIRTUAL_ENV", variables):
+        return environment_at(active)
+    # Only who has none of these pays for it: a start is felt as the wait for the first list.
     from headway.engines.conventions import named_environment
 
     for root in roots:
         found = named_environment(root, variables)
         if found is not None and not _is_ours(found):
             return environment_at(found)
-    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        prefix = variables.get(variable)
-        if prefix and os.path.isdir(prefix) and not _is_ours(Path(prefix)):
-            return environment_at(Path(prefix))
+    # conda's base is active in many a shell in which nobody has chosen anything.
+    if active := _active("CONDA_PREFIX", variables):
+        return environment_at(active)
     return None
+
+
+def _active(variable: str, variables: Mapping[str, str]) -> Path | None:
+    prefix = variables.get(variable)
+    return Path(prefix) if prefix and os.path.isdir(prefix) and not _is_ours(Path(prefix)) else None
 
 
 def chosen_environment(interpreter: str, roots: Iterable[Path] = ()) -> Environment:
