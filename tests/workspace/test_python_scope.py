@@ -117,3 +117,33 @@ def test_members_that_are_used_already_are_nearer() -> None:
 def test_what_an_imported_name_stands_for(source: str, origin: str | None) -> None:
     found, receiver = outline(source)
     assert found.origin(receiver) == origin
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("class C:", True),
+        ("class C():", True),
+        ("class C(object):", True),
+        ("class C(Here):", True),
+        ("class C(Here, object,):", True),
+        ("class C(C):", True),
+        ("class C(Further):", False),
+        ("class C(There):", False),
+        ("class C(Here, There):", False),
+        ("class C(there.Here):", False),
+        ("class C(Here[int]):", False),
+        ("class C(Here, metaclass=There):", False),
+        ("class C(\n    Here,\n):", False),
+        ("class C(", False),
+    ],
+)
+def test_a_class_with_nothing_from_elsewhere_is_known_whole(header: str, expected: bool) -> None:
+    before = "import There\n\nclass Here:\n    def m(self): pass\n\nclass Further(There):\n    pass\n\n"
+    found, receiver = outline(f"{before}{header}\n    def own(self):\n        self.$0")
+    assert found.all_here(receiver) is expected
+
+
+def test_only_of_self_and_cls_it_is_told_whether_all_is_known() -> None:
+    found, receiver = outline("class C:\n    def own(self):\n        pass\n\nc = C()\nc.$0")
+    assert not found.all_here(receiver)

@@ -228,9 +228,12 @@ class Completing(Room):
         """Whether the list is near enough to ty's without ty that the few names more are not worth a longer wait.
 
         Nearly all that fits where a name begins stands in the text, in the index or in the language; ty adds arguments
-        and what star imports bring, and they come with the next letter. What members there are only ty knows.
+        and what star imports bring, and they come with the next letter. What members there are only ty knows, but for
+        those of `self` in a class that has nothing from elsewhere: they are all written here.
         """
         if word.engine_source() is not None:
+            return True
+        if word.place.kind is PlaceKind.MEMBER and self._good_without_engine(word, prefix) and word.all_here:
             return True
         return bool(prefix) and word.place.kind in _KNOWN_WITHOUT_ENGINE and self._good_without_engine(word, prefix)
 

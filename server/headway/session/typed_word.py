@@ -97,6 +97,7 @@ class TypedWord:
         self._asked_prefix = "" if place.kind in ASKED_WHOLE else place.prefix
         self._times_asked = 0
         self._own: tuple[Source, ...] | None = None
+        self.all_here = False  # all names that may stand here stand in this text; known with `own_sources`
         self.modules: asyncio.Future[Sequence[tuple[str, scope.NameKind]]] | None = None  # of a MODULE, from the disk
         self._engine: Source | None = None
 
@@ -176,6 +177,7 @@ class TypedWord:
             receiver = self.place.receiver
             members = outline.members(receiver)
             if members is not None:
+                self.all_here = self._around.text is self.document.content and outline.all_here(receiver)
                 yield _scope_source(members)
             elif (known := _known(outline, receiver)) is not None:
                 yield _known_source(known)

@@ -37,6 +37,7 @@ _WALRUS = re.compile(r"([^\W\d]\w*)\s*:=")
 _PARAMETERS = re.compile(r"\b(?:def|lambda)\b[^(:]*\((?P<list>[^)]*)", re.DOTALL)
 _PARAMETER = re.compile(r"(?:^|,)\s*\*{0,2}([^\W\d]\w*)")
 _BASES = re.compile(r"^\s*\(([^)]*)")
+_ALL_BASES = re.compile(r"^\s*\(([\w\s,]*)\)\s*:")
 _MADE_BY = re.compile(r"^\s*(?:await\s+)?([^\W\d]\w*)\(")
 _INDEX_OR_TUPLE = re.compile(r"\[[^\]]*\]?|\([^)]*\)?")
 _USE = re.compile(r"(\w*)\.(?=([^\W\d]\w*))")
@@ -213,6 +214,20 @@ class Outline:
         found: dict[str, ScopeName] = {}
         self._collect(owner, found, seen=set(), distance=0)
         return sorted(found.values(), key=lambda name: (name.distance, name.line))
+
+    def all_here(self, receiver: str) -> bool:
+        """Return whether all that `self` or `cls` has stands in this text: its class has no base from elsewhere."""
+        owner = self._class_of(receiver) if receiver in ("self", "cls") else None
+        return owner is not None and self._whole(owner, set())
+
+    def _whole(self, owner: _Placed, seen: set[int]) -> bool:
+        if owner.line in seen or owner.entry.rest.lstrip().startswith(":"):
+            return True
+        seen.add(owner.line)
+        listed = _ALL_BASES.match(owner.entry.rest)  # on the line itself, and nothing but names
+        names = [part.strip() for part in listed[1].split(",") if part.strip()] if listed else [""]
+        bases = [self._class_named(name) for name in names if name != "object"]
+        return all(base is not None and self._whole(base, seen) for base in bases)
 
     def origin(self, receiver: str) -> str | None:
         """Return the dotted name of what an imported receiver stands for, None where it is not imported here."""
