@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headway.workspace import placing
 from headway.workspace.database import StoreBusyError, StoreDamagedError, is_sound
-from headway.workspace.index import index_text
-from headway.workspace.packing import pack_definitions, unpack_definitions
+from headway.workspace.index import Chunk, index_text
+from headway.workspace.packing import pack_bodies, pack_definitions, unpack_bodies, unpack_definitions
 from headway.workspace.placing import database_path, place
 from headway.workspace.store import FileRecord, Store
 from headway.workspace.words import query_words
@@ -351,4 +356,40 @@ def test_tidying_gives_room_back_and_loses_nothing(store: Store) -> None:
     assert store.stats().size_bytes < before / 2
     assert {path for path, _ in found(store, "kelvinize")} <= {f"1_{part}.py" for part in range(20)}
     assert len(found(store, "kelvinize")) == 10
+    store.check()
+
+
+BODIES = st.lists(st.lists(st.sampled_from(["order", "book", "größe", "x", "日本", *map(str, range(300))])), max_size=9)
+
+
+@given(BODIES, st.lists(st.integers(1, 400), min_size=9, max_size=9))
+def test_each_text_keeps_its_words_and_how_often_it_holds_them(bodies: list[list[str]], steps: list[int]) -> None:
+    places = list(accumulate(steps))
+    chunks = [Chunk(at, "name", "", "", " ".join(body)) for at, body in zip(places, bodies, strict=False)]
+    kept = unpack_bodies(pack_bodies(chunks))
+    assert [at for at, _ in kept] == places[: len(bodies)]
+    assert [sorted(text.split()) for _, text in kept] == [sorted(body) for body in bodies]
+
+
+@pytest.mark.parametrize("block", [b"a b\0\x01\x02\x00", b"a b\0\x01\x01\x07", b"a b\0\x01"])
+def test_damaged_texts_are_said_to_be(block: bytes) -> None:
+    with pytest.raises(ValueError, match="texts of a file"):
+        unpack_bodies(zlib.compress(block))
+
+
+def test_each_row_leads_to_its_own_file_whatever_came_and_went(store: Store) -> None:
+    draw = random.Random(1)
+    said: dict[str, str] = {}
+    for turn in range(60):
+        path = f"m{draw.randrange(12)}.py"
+        if path in said and draw.random() < 0.4:
+            store.write([], [path])
+            del said[path]
+        else:
+            said[path] = "".join(draw.choices("abcdefgh", k=12))
+            source = "".join(f"def f{n}():\n    {said[path]}\n\n\n" for n in range(draw.randrange(5)))
+            store.write([record(path, source + f"def {said[path]}():\n    pass\n", str(turn))])
+        for path, word in said.items():
+            assert found(store, word)[0] == (path, word)
+            assert {hit[0] for hit in found(store, word)} == {path}
     store.check()
