@@ -25,7 +25,7 @@ from headway.scheduler.model import (
     TaskState,
     TimeoutPolicy,
 )
-from headway.scheduler.queues import LevelQueue
+from headway.scheduler.queues import Entry, LevelQueue
 from headway.scheduler.resources import CPU, GPU_MEMORY, Quota, Shape
 from headway.scheduler.retry import Breaker, RetryBudget
 from headway.scheduler.stimuli import JobPaused, LevelsPaused, LevelsResumed, Reconfigured, TimePassed
@@ -377,6 +377,69 @@ def test_a_line_knows_since_when_its_newest_waits() -> None:
     queue.push("b", 0, 7.0)
     [line] = queue.lines()
     assert line.newest_s == 7.0
+
+
+def test_who_joins_a_line_at_its_end_stands_there_as_who_was_pushed() -> None:
+    """The short ways into a line and out of it, beside the long ones: nothing tells afterwards which was taken."""
+    pushed: LevelQueue[int] = LevelQueue()
+    joined: LevelQueue[int] = LevelQueue()
+    for number in range(3):
+        pushed.push(number, 2, float(number), key="k")
+    first = joined.push(0, 2, 0.0, key="k")
+    entries = [Entry(number, 0.0, -1, float(number)) for number in (1, 2)]
+    assert not any(entry.live for entry in entries), "nobody waits before he does"
+    for entry in entries:
+        joined.append(first.line, entry)
+        assert entry.live
+        assert entry.line is first.line
+    for out in (0, 1):
+        [one], [other] = pushed.lines(), joined.lines()
+        assert [(found.item, found.order, found.since_s) for found in one] == [
+            (found.item, found.order, found.since_s) for found in other
+        ]
+        assert (one.live, one.newest_s, len(one.row)) == (other.live, other.newest_s, len(other.row))
+        assert (len(pushed), pushed.waiting(2)) == (len(joined), joined.waiting(2)) == (3 - out, 3 - out)
+        assert pushed.statistics() == joined.statistics()
+        head = pushed.peek()
+        assert head is not None
+        pushed.remove(head)
+        leaves = joined.peek()
+        joined.take_first(first.line)
+        assert leaves is not None
+        assert not leaves.live
+    assert joined.new_order() == pushed.new_order() == 4
+
+
+def test_one_line_is_told_from_none_and_from_several() -> None:
+    queue: LevelQueue[str] = LevelQueue()
+    assert queue.only_line() is None
+    entry = queue.push("a", 1, 0.0)
+    assert queue.only_line() is entry.line
+    other = queue.push("b", 1, 0.0, key="another")
+    assert queue.only_line() is None
+    queue.remove(entry)
+    assert queue.only_line() is other.line
+
+
+def test_one_who_left_and_came_back_out_of_order_has_his_number_twice() -> None:
+    """Once dead, beside each other; what tells them apart is when they came, never what they are."""
+    queue: LevelQueue[str] = LevelQueue()
+    queue.push("newest", 0, 0.0, order=9)
+    for _ in range(3):
+        queue.remove(queue.push("back", 0, 0.0, order=3))
+    queue.push("back", 0, 0.0, order=3)
+    queue.push("older", 0, 0.0, order=2)
+    assert [queue.pop() for _ in range(3)] == ["older", "back", "newest"]
+
+
+def test_lines_are_swept_once_more_than_sixty_four_stand_in_them() -> None:
+    for count, swept in ((64, False), (65, True)):
+        queue: LevelQueue[int] = LevelQueue()
+        entries = [queue.push(number, 0, 0.0) for number in range(count)]
+        [line] = queue.lines()
+        for entry in reversed(entries[1:]):
+            queue.remove(entry)
+        assert (len(line.row) < count) is swept
 
 
 def test_background_that_runs_gives_way_to_a_key_that_waits() -> None:
