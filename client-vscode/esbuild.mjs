@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { esModules } from "./bundling/esmodules.mjs";
+import { esModules, withOneEditor } from "./bundling/esmodules.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = join(here, "..", "out");
@@ -37,7 +37,9 @@ if (process.argv.includes("--tests")) {
     external: ["vscode"],
     plugins: [esModules()],
   });
-  const { bytes } = Object.values(extension.metafile.outputs).find(({ entryPoint }) => entryPoint !== undefined);
+  const program = withOneEditor(readFileSync(join(out, "extension.js"), "utf8"));
+  writeFileSync(join(out, "extension.js"), program);
+  const bytes = Buffer.byteLength(program);
   if (!dev && bytes > LARGEST_BYTES) {
     throw new Error(`out/extension.js has ${bytes} bytes, more than ${LARGEST_BYTES}`);
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 import { build, type Plugin } from "esbuild";
-import { asEsModule, esModules } from "../bundling/esmodules.mjs";
+import { asEsModule, esModules, withOneEditor } from "../bundling/esmodules.mjs";
 
 const require = createRequire(import.meta.url);
 
@@ -55,4 +55,11 @@ test("a module with more than the compiler's fixed forms stays", () => {
   assert.equal(asEsModule(`"use strict";\n${mark}exports.a = void 0;\nconst b_1 = require("./b");\nexports.a = b_1.c;\n`), 'import * as b_1 from "./b";\nexport const a = b_1.c;\n');
   assert.equal(asEsModule(`${mark}if (process.env.X) { exports.a = 1; }\n`), undefined);
   assert.equal(asEsModule(`${mark}const late = () => require("./b");\n`), undefined);
+});
+
+test("the editor's object is asked for once and used by all parts as it is", () => {
+  const bundle = '"use strict";var a=$e(require("vscode"));var b=require("vscode"),c=O(require("fs"));a.window;';
+  const shared = '"use strict";var sharedEditor=require("vscode");var a=sharedEditor;var b=sharedEditor,c=O(require("fs"));a.window;';
+  assert.equal(withOneEditor(bundle), shared);
+  assert.throws(() => withOneEditor("var a;"), /begin/);
 });
