@@ -37,4 +37,9 @@ test("each kind has something that helps", () => {
   for (const metric of ["queue.depth", "queue.wait", "tasks.failures", "tasks.timeouts", "new.kind"]) {
     assert.ok(actionsFor(alert(metric, "critical")).length > 0, metric);
   }
+  const helps = (metric: string): readonly string[] => actionsFor(alert(metric, "critical"));
+  assert.deepEqual(helps("tasks.failures"), ["scheduler", "log"]);
+  assert.deepEqual(helps("tasks.timeouts"), ["scheduler", "log"]);
+  assert.deepEqual(helps("queue.depth"), ["scheduler", "pause"]);
+  assert.deepEqual(helps("response.p95"), ["timeline", "scheduler"]);
 });

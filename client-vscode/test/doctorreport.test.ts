@@ -15,6 +15,9 @@ test("what is to be mended stands first, with its remedy, and everything stands 
   assert.ok(lines.includes("- **project's Python**: no \\<b\\>environment\\</b\\>"), text);
   assert.ok(lines.includes("  → make .venv | there"), text);
   assert.ok(!text.includes("Restricted Mode"));
+  assert.ok(!text.includes("All is well."));
+  const well = report({ ...about, folders: [{ name: "shop", checks: [GOOD], failure: "" }] }, english);
+  assert.ok(well.includes("All is well.") && !well.includes("To mend"), well);
 });
 
 test("a folder that could not be looked at says why, and Restricted Mode is named", () => {
