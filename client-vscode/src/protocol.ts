@@ -207,7 +207,13 @@ export interface SubmitParams {
   readonly partialResultToken?: number | string;
 }
 
-export type TestEventKind = "found" | "class" | "deselected" | "started" | "passed" | "failed" | "skipped" | "error" | "covered";
+/** The value of `$/progress` under a `workDoneToken`. */
+export interface WorkDone {
+  readonly message?: string;
+  readonly percentage?: number;
+}
+
+export type TestEventKind = "found" | "class" | "deselected" | "started" | "passed" | "failed" | "skipped" | "error" | "covered" | "debugger";
 
 /** A line that a failure went through, counted from 0. */
 export interface TestPlace {
@@ -231,6 +237,8 @@ export interface TestEvent {
   readonly actual?: string;
   readonly executed?: readonly (readonly number[])[];
   readonly missing?: readonly (readonly number[])[];
+  /** Where a debugger is waited for on the server's machine. */
+  readonly port?: number;
 }
 
 /** The value of `$/progress` under a `partialResultToken` of a job of type `tests`. */
@@ -363,6 +371,7 @@ export interface Streamed<Params, Result, Part> extends Request<Params, Result> 
 export const snapshot: Request<Empty, Snapshot> = { method: SNAPSHOT };
 export const submit: Request<SubmitParams, JobInfo> = { method: SUBMIT };
 export const search: Streamed<SearchParams, SearchResult, SearchParts> = { method: SEARCH };
+export const watched: Streamed<SubmitParams, JobInfo, WorkDone> = { method: SUBMIT };
 export const runTests: Streamed<SubmitParams, JobInfo, TestParts> = { method: SUBMIT };
 export const cancelJob: Request<JobParams, { readonly cancelled: boolean }> = { method: CANCEL_JOB };
 export const retryJob: Request<JobParams, JobParams> = { method: RETRY_JOB };

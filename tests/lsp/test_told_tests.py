@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Any
+
+import debugpy
 
 from tests.lsp.wire import Wire, run, server
 
@@ -30,7 +33,11 @@ def test_compared_before():
     assert shop.doubled(3) is None
 '''
 SHOP = "def doubled(price):\n    if price > 9:\n        return 0\n    return 2 * price\n"
-SETTINGS = {"tests": {"python": sys.executable, "args": ["-p", "no:cacheprovider"]}}
+SETTINGS = {
+    "tests": {"python": sys.executable, "args": ["-p", "no:cacheprovider"]},
+    # What else this machine does holds up no run: that is not what is tried here.
+    "scheduler": {"cpuHighPercent": 100, "cpuLowPercent": 99, "onBattery": "ignore"},
+}
 
 
 async def told(wire: Wire, **arguments: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -107,6 +114,72 @@ def test_some_tests_are_run_by_their_absolute_paths_and_coverage_is_told(tmp_pat
             assert covered["shop.py"]["missing"] == [[3, 3]]
             left = {file.name for file in root.iterdir()} - {"__pycache__"}
             assert left == {"shop.py", "test_shop.py"}, "nothing is left behind"
+
+    run(scenario())
+
+
+async def debugged(port: int) -> str:
+    """Attach to what waits at a port, let it run, and return the last that its debugger heard of it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+    def ask(number: int, command: str, **arguments: Any) -> None:
+        body = json.dumps({"seq": number, "type": "request", "command": command, "arguments": arguments}).encode()
+        writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    ask(1, "initialize", adapterID="debugpy")
+    ask(2, "attach", name="tests")
+    heard = ""
+    try:
+        while heard not in ("exited", "terminated"):
+            header = await reader.readuntil(b"\r\n\r\n")
+            said = json.loads(await reader.readexactly(int(header.split(b":")[1])))
+            heard = str(said.get("event"))
+            if heard == "initialized":
+                ask(3, "configurationDone")
+    except asyncio.IncompleteReadError:
+        pass  # It hung up, as it does with the process.
+    finally:
+        writer.close()
+    return heard
+
+
+def test_a_run_waits_for_its_debugger_and_ends_as_others_do(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await opened(wire, root)
+            folder = str(Path(debugpy.__file__).parents[1])
+            going = asyncio.ensure_future(told(wire, targets=["test_shop.py::test_compared_before"], debugger=folder))
+            waits = await wire.until(
+                lambda: next(
+                    (
+                        event
+                        for note in wire.notes("$/progress")
+                        for event in note["value"].get("tests", ())
+                        if event["event"] == "debugger"
+                    ),
+                    None,
+                )
+            )
+            assert await debugged(waits["port"]) in ("exited", "terminated", "thread")
+            view, events = await going
+            assert (view["state"], view["result"]["failed"]) == ("COMPLETED", 1)
+            assert [event["event"] for event in events] == ["debugger", "started", "failed"]
+
+    run(scenario())
+
+
+def test_a_folder_without_a_debugger_is_said_so(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await opened(wire, root)
+            view, events = await told(wire, debugger=str(tmp_path / "nowhere"))
+            assert view["state"] == "FAILED"
+            assert "ms-python.debugpy" in view["error"]["message"]
+            assert events == []
 
     run(scenario())
 

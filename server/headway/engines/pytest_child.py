@@ -1,11 +1,14 @@
 """Runs pytest in the workspace's interpreter and reports each test as a line of JSON. Run by path, never imported.
 
-    python pytest_child.py [--headway-coverage=FILE] ARGUMENT…
+    python pytest_child.py [--headway-debugger=FOLDER] [--headway-coverage=FILE] ARGUMENT…
 
 With `--headway-coverage` pytest-cov writes its JSON report to that file, and what it says is reported file by file.
+With `--headway-debugger` it takes debugpy from that folder, reports at which port of this machine that listens, and
+waits for a debugger before anything of the workspace is imported.
 It may be any Python from 3.8 on and imports nothing of ours. The reports go to what was stdout at the start; before
 anything of the workspace is imported, stdout is made the same as stderr, so that no test can write between them.
-Exit codes are pytest's, 97 where there is no pytest, and 98 where there is no pytest-cov and it is asked for.
+Exit codes are pytest's, 97 where there is no pytest, 98 where pytest-cov is asked for and is not there, and 96 where
+debugpy is asked for and there is none that this Python can use.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
 
+NO_DEBUGGER = 96
 NO_PYTEST = 97
 NO_COVERAGE = 98
 LONGEST_MESSAGE = 4000
@@ -26,6 +30,7 @@ LONGEST_VALUE = 16_000
 MOST_PLACES = 20
 MOST_COMPARED = 5000  # A value of more items takes seconds to be written out.
 _COVERAGE = "--headway-coverage="
+_DEBUGGER = "--headway-debugger="
 
 
 class Reporter:
@@ -188,6 +193,23 @@ def _ranges(lines: Iterable[int]) -> list[list[int]]:
     return found
 
 
+def wait_for_debugger(wire: TextIO, folder: str) -> bool:
+    """Listen with the debugpy of a folder until a debugger has come; return whether there is one that works here."""
+    sys.path.insert(0, folder)
+    try:
+        import debugpy
+    except ImportError as error:  # None there, or one for another Python.
+        sys.stderr.write(f"{error}\n")
+        return False
+    finally:
+        sys.path.remove(folder)
+    _, port = debugpy.listen(("127.0.0.1", 0))
+    wire.write(json.dumps({"event": "debugger", "port": port}) + "\n")
+    wire.flush()
+    debugpy.wait_for_client()
+    return True
+
+
 def main() -> int:
     """Run pytest with the arguments of the command line and return its exit code."""
     wire = os.fdopen(os.dup(1), "w", encoding="ascii")
@@ -202,6 +224,8 @@ def main() -> int:
             raise
         return NO_PYTEST
     coverage, given = "", sys.argv[1:]
+    if given and given[0].startswith(_DEBUGGER) and not wait_for_debugger(wire, given.pop(0)[len(_DEBUGGER) :]):
+        return NO_DEBUGGER
     if given and given[0].startswith(_COVERAGE):
         coverage = given.pop(0)[len(_COVERAGE) :]
         if importlib.util.find_spec("pytest_cov") is None:

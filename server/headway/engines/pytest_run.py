@@ -49,6 +49,21 @@ class CoverageMissingError(EngineError):
         )
 
 
+class DebuggerMissingError(EngineError):
+    """No debugpy for the interpreter was found where it was said to be. Install the Python Debugger extension anew."""
+
+    def __init__(self, python: str, folder: str) -> None:
+        super().__init__(python, folder)
+        self.python = python
+        self.folder = folder
+
+    def __str__(self) -> str:
+        return (
+            f"there is no debugpy in {self.folder} that {self.python} can use. Update or reinstall the Python Debugger "
+            "extension (ms-python.debugpy), or run the tests without debugging"
+        )
+
+
 class TestsTimeoutError(EngineError):
     """The run took longer than it may, and was ended. Raise `headway.tests.timeoutS`, or run less."""
 
@@ -68,10 +83,11 @@ async def run_pytest(
     *,
     cwd: Path,
     env: Mapping[str, str],
-    timeout_s: float,
+    timeout_s: float | None,
     line: Callable[[bytes], object],
     reported: Callable[[], bool],
     coverage: bool = False,
+    debugger: str = "",
 ) -> tuple[int, tuple[str, ...]]:
     """Run pytest to its end; return its exit code and the last lines that it wrote.
 
@@ -80,28 +96,34 @@ async def run_pytest(
     Args:
         line: Is given each line of its reports.
         reported: Whether everything was reported; the process then has little time left to end.
+        timeout_s: None for a run that may take as long as it likes.
         coverage: Report, too, which lines were executed.
+        debugger: The folder with the debugpy that waits for a debugger before the run; empty for none.
 
     Raises:
         PytestMissingError: the interpreter has no pytest.
         CoverageMissingError: it has no pytest-cov, and coverage is wanted.
+        DebuggerMissingError: it can use no debugpy of that folder.
         TestsTimeoutError: it took longer than `timeout_s`.
         ProgramMissingError: there is no such interpreter.
     """
     with tempfile.TemporaryDirectory(prefix="headway-coverage-") if coverage else contextlib.nullcontext() as folder:
         # pytest-cov keeps what it measures in files, of which none is to be left in the workspace.
         measured = [f"--headway-coverage={folder}/coverage.json"] if folder else []
+        watched = [f"--headway-debugger={debugger}"] if debugger else []
         kept = {"COVERAGE_FILE": f"{folder}/data"} if folder else {}
-        return await _run(
-            [python, pytest_child.__file__, *measured, *arguments], cwd, {**env, **kept}, timeout_s, line, reported
-        )
+        command = [python, pytest_child.__file__, *watched, *measured, *arguments]
+        code, words = await _run(command, cwd, {**env, **kept}, timeout_s, line, reported)
+    if code == pytest_child.NO_DEBUGGER and debugger:
+        raise DebuggerMissingError(python, debugger)
+    return code, words
 
 
 async def _run(
     command: Sequence[str],
     cwd: Path,
     env: Mapping[str, str],
-    timeout_s: float,
+    timeout_s: float | None,
     line: Callable[[bytes], object],
     reported: Callable[[], bool],
 ) -> tuple[int, tuple[str, ...]]:
@@ -123,7 +145,7 @@ async def _run(
             code = await child.wait()
     except TimeoutError:
         await _interrupt(child)
-        raise TestsTimeoutError(timeout_s) from None
+        raise TestsTimeoutError(timeout_s or 0.0) from None
     except asyncio.CancelledError:
         await _interrupt(child)
         raise

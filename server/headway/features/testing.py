@@ -11,7 +11,9 @@ from typing import Any
 # Exit codes of pytest under which a run was carried out: all passed, some failed, there were none.
 _CARRIED_OUT = frozenset({0, 1, 5})
 _MOST_LISTED = 200
-NEWS = frozenset({"found", "class", "deselected", "started", "passed", "failed", "skipped", "error", "covered"})
+NEWS = frozenset(
+    {"found", "class", "deselected", "started", "passed", "failed", "skipped", "error", "covered", "debugger"}
+)
 _COUNTED = {"passed": "passed", "failed": "failed", "skipped": "skipped", "error": "errors"}
 
 
@@ -41,10 +43,11 @@ class TestNews:
 
     Attributes:
         kind: One of `NEWS`.
-        test_id: pytest's node id; empty for "covered".
+        test_id: pytest's node id; empty for "covered" and "debugger".
         line: Where the test or class begins, counted from 0.
         expected, actual: The two sides of the comparison that failed, where there was one.
         executed, missing: For "covered": (first, last) lines, counted from 1.
+        port: For "debugger": where one is waited for on this machine.
     """
 
     __test__ = False
@@ -61,6 +64,7 @@ class TestNews:
     actual: str | None = None
     executed: tuple[tuple[int, int], ...] = ()
     missing: tuple[tuple[int, int], ...] = ()
+    port: int | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -143,6 +147,7 @@ def news_of(event: Mapping[str, Any], root: Path) -> TestNews | None:
         actual=event.get("actual"),
         executed=tuple((first, last) for first, last in event.get("executed", ())),
         missing=tuple((first, last) for first, last in event.get("missing", ())),
+        port=event.get("port"),
     )
 
 

@@ -49,7 +49,7 @@ ServerState: TypeAlias = Literal["starting", "idle", "busy", "paused", "degraded
 PauseReason: TypeAlias = Literal["user", "battery", "memory", "cpu"]
 AlertLevel: TypeAlias = Literal["warning", "critical", "resolved"]
 TestEventKind: TypeAlias = Literal[
-    "found", "class", "deselected", "started", "passed", "failed", "skipped", "error", "covered"
+    "found", "class", "deselected", "started", "passed", "failed", "skipped", "error", "covered", "debugger"
 ]
 Why: TypeAlias = Literal["lexical", "semantic", "both"]
 
@@ -289,6 +289,7 @@ class TestEvent(TypedDict):
     actual: NotRequired[str]
     executed: NotRequired[list[list[int]]]
     missing: NotRequired[list[list[int]]]
+    port: NotRequired[int]
 
 
 class TestParts(TypedDict):

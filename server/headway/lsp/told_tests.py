@@ -79,6 +79,8 @@ def event_of(folder: Folder, news: TestNews) -> wire.TestEvent:
         event.update(
             {"executed": [[*lines] for lines in news.executed], "missing": [[*lines] for lines in news.missing]}
         )
+    if news.port is not None:
+        event["port"] = news.port
     return event
 
 

@@ -50,6 +50,7 @@ class _Asked:
     extra: Sequence[str]
     collect: bool
     coverage: bool
+    debugger: str
     parts: Parts
 
 
@@ -68,12 +69,13 @@ class Testing(Room):
         Its parts are (folder, `TestNews`) pairs.
         """
         read = Arguments(given, "arguments")
-        read.only(("targets", "extraArgs", "collect", "coverage"))
+        read.only(("targets", "extraArgs", "collect", "coverage", "debugger"))
         asked = _Asked(
             targets=read.texts("targets", most=10_000),
             extra=read.texts("extraArgs", most=1000),
             collect=read.flag("collect", False),
             coverage=read.flag("coverage", False),
+            debugger=read.optional_text("debugger") or "",
             parts=Parts(),
         )
         job = Job(
@@ -128,10 +130,12 @@ class Testing(Room):
                     arguments(root, chosen, settings.args, asked.extra, collect=asked.collect),
                     cwd=root,
                     env=clean_environment(),
-                    timeout_s=limit_s,
+                    # Somebody who debugs thinks between two steps.
+                    timeout_s=None if asked.debugger else limit_s,
                     line=take,
                     reported=lambda: report.finished,
                     coverage=asked.coverage and not asked.collect,
+                    debugger="" if asked.collect else asked.debugger,
                 )
             except (EngineError, ProgramMissingError) as error:
                 raise StepError(ErrorKind.NOT_FOUND, str(error)) from error
