@@ -6,6 +6,7 @@ import { bounded } from "./bounded";
 import { settledTypes } from "./coexistence";
 import { settingsTree } from "./config";
 import { Connection } from "./connection";
+import type { WorkDone } from "./patience";
 import type { Preparation } from "./preparation";
 import type { Phase, Problem } from "./phase";
 import * as protocol from "./protocol";
@@ -123,6 +124,12 @@ export class Sidecar implements vscode.Disposable {
     token?: vscode.CancellationToken,
   ): Promise<Result> {
     return this.running().withParts(type, (partialResultToken) => this.request(type, { ...params, partialResultToken }, token), take);
+  }
+
+  /** As `request`, for a job; `report` is told how far it is. */
+  watch(params: protocol.SubmitParams, report: (done: WorkDone) => void, token: vscode.CancellationToken): Promise<protocol.JobInfo> {
+    const type = protocol.watched;
+    return this.running().withParts(type, (workDoneToken) => this.request(type, { ...params, workDoneToken }, token), report);
   }
 
   /** As `request`, for what is answered at once. Raises SilentError where it is not. */

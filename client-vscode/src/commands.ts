@@ -9,6 +9,7 @@ import { stateText } from "./labels";
 import { showMenu } from "./menu";
 import { remedies, remedyText } from "./problems";
 import * as protocol from "./protocol";
+import { waitedFor } from "./waiting";
 
 export function activate(context: Context): vscode.Disposable {
   const { server } = context;
@@ -25,7 +26,7 @@ export function activate(context: Context): vscode.Disposable {
     on("pauseBackground", () => server.ask(protocol.pause, {})),
     on("resumeBackground", () => server.ask(protocol.resume, {})),
     on("clearCache", () => server.execute(protocol.CLEAR_CACHE)),
-    on("reindex", () => submit(context, { type: "index", arguments: {} })),
+    on("reindex", () => submit(context, vscode.l10n.t("Headway: indexing"), { type: "index", arguments: {} })),
     on("analyzeWorkspace", () => analyze(context)),
     on("runTests", () => runTests(context)),
   );
@@ -80,9 +81,9 @@ async function sayFailed(context: Context, reason: string): Promise<void> {
   }
 }
 
-/** Submits a job and waits for its end. A failed one is told; the result is that of a completed one. */
-async function submit(context: Context, params: protocol.SubmitParams, token?: vscode.CancellationToken): Promise<unknown> {
-  const view = await context.server.request(protocol.submit, params, token);
+/** Submits a job and waits for its end, in the window where that takes long. A failed one is told; the result is that of a completed one. */
+async function submit(context: Context, title: string, params: protocol.SubmitParams): Promise<unknown> {
+  const view = await waitedFor(title, (token, report) => context.server.watch(params, report, token));
   if (view.state === "FAILED") {
     await sayFailed(context, view.error?.message ?? vscode.l10n.t("{0} failed", view.title));
   }
@@ -90,8 +91,7 @@ async function submit(context: Context, params: protocol.SubmitParams, token?: v
 }
 
 async function analyze(context: Context): Promise<void> {
-  const title = vscode.l10n.t("Headway: analyzing the workspace");
-  const result = await withProgress(title, (token) => submit(context, { type: "analysis", arguments: {} }, token));
+  const result = await submit(context, vscode.l10n.t("Headway: analyzing the workspace"), { type: "analysis", arguments: {} });
   if (isCounts<protocol.AnalysisResult>(result, ["files", "diagnostics"])) {
     const show = vscode.l10n.t("Show Problems");
     const text = vscode.l10n.t("Headway analyzed {0} files and found {1} problems.", result.files, result.diagnostics);
@@ -102,8 +102,7 @@ async function analyze(context: Context): Promise<void> {
 }
 
 async function runTests(context: Context): Promise<void> {
-  const title = vscode.l10n.t("Headway: running the tests");
-  const result = await withProgress(title, (token) => submit(context, { type: "tests", arguments: {} }, token));
+  const result = await submit(context, vscode.l10n.t("Headway: running the tests"), { type: "tests", arguments: {} });
   if (isCounts<protocol.TestsResult>(result, ["passed", "failed", "skipped", "errors"])) {
     const { passed, failed, skipped, errors } = result;
     const text = vscode.l10n.t("Tests: {0} passed, {1} failed, {2} skipped, {3} errors.", passed, failed, skipped, errors);
@@ -115,18 +114,6 @@ async function runTests(context: Context): Promise<void> {
       context.log.show(true);
     }
   }
-}
-
-function withProgress<T>(title: string, run: (token: vscode.CancellationToken) => Promise<T>): Thenable<T> {
-  const location = vscode.ProgressLocation.Notification;
-  return vscode.window.withProgress({ location, title, cancellable: true }, async (_report, token) => {
-    try {
-      return await run(token);
-    } catch (error) {
-      // The person stopped it; the server confirms that by an error, which is no news.
-      throw token.isCancellationRequested ? new vscode.CancellationError() : error;
-    }
-  });
 }
 
 async function chooseInterpreter(): Promise<void> {

@@ -20,6 +20,7 @@ import { ServerLog } from "./logs";
 import type { InitializationOptions, Streamed } from "./protocol";
 import { SAVING } from "./saving";
 import { sharing } from "./sharing";
+import { WAITING } from "./waiting";
 
 /** Longest that an orderly end may take before the process is killed. The editor itself waits about five seconds. */
 const STOP_MS = 2000;
@@ -208,8 +209,8 @@ function clientOptions(options: LaunchOptions): LanguageClientOptions {
       closed: () => ({ action: CloseAction.DoNotRestart, handled: true, message: "the connection to the server is closed" }),
     },
     middleware: {
-      ...sharing(SAVING),
-      // The status item shows the server's jobs; the editor's own progress beside it would say the same twice.
+      ...sharing({ ...SAVING, ...WAITING }),
+      // The status item shows what the server does by itself; what a person asked for is shown by waiting.ts.
       handleWorkDoneProgress: () => undefined,
       workspace: {
         configuration: async (params, token, next) => {

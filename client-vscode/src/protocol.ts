@@ -1,4 +1,5 @@
 // The `headway/*` methods and payloads. Mirrors server/headway/lsp/protocol.py, name by name and key by key; a test holds
+import type { WorkDone } from "./patience";
 // both together. docs/lsp-extensions.md says what they mean. Times are milliseconds, instants Unix milliseconds, sizes MiB.
 
 export const PROTOCOL_VERSION = 1;
@@ -205,12 +206,6 @@ export interface SubmitParams {
   readonly title?: string;
   readonly workDoneToken?: number | string;
   readonly partialResultToken?: number | string;
-}
-
-/** The value of `$/progress` under a `workDoneToken`. */
-export interface WorkDone {
-  readonly message?: string;
-  readonly percentage?: number;
 }
 
 export type TestEventKind = "found" | "class" | "deselected" | "started" | "passed" | "failed" | "skipped" | "error" | "covered" | "debugger";

@@ -64,18 +64,21 @@ function asked(what: "language" | "lint", document: unknown): boolean {
   return !python || offered()[what];
 }
 
-/** A middleware that passes requests on where Headway offers them, and answers with nothing where another does. */
-function where(what: "language" | "lint"): (document: unknown, ...rest: unknown[]) => never {
+type Step = (document: unknown, ...rest: unknown[]) => unknown;
+
+/** A middleware that passes requests on (through `inner`, where there is one) where Headway offers them, else answers with nothing. */
+function where(what: "language" | "lint", inner?: unknown): (document: unknown, ...rest: unknown[]) => never {
+  const through = inner as Step | undefined;
   return (document, ...rest) => {
-    const next = rest.at(-1) as (...args: unknown[]) => unknown;
+    const next = rest.at(-1) as Step;
     // Each answers what its own `next` does, or nothing, which they all may.
-    return (asked(what, document) ? next(document, ...rest.slice(0, -1)) : undefined) as never;
+    const answer = (): unknown => (through === undefined ? next(document, ...rest.slice(0, -1)) : through(document, ...rest));
+    return (asked(what, document) ? answer() : undefined) as never;
   };
 }
 
 /** Middleware that leaves to others what they offer; `inner` is asked where it is left to Headway. */
 export function sharing(inner: Middleware): Middleware {
-  const { provideCodeActions, provideDocumentFormattingEdits } = inner;
   return {
     ...inner,
     provideCompletionItem: where("language"),
@@ -84,26 +87,17 @@ export function sharing(inner: Middleware): Middleware {
     provideDefinition: where("language"),
     provideDeclaration: where("language"),
     provideTypeDefinition: where("language"),
-    provideReferences: where("language"),
+    provideImplementation: where("language", inner.provideImplementation),
+    provideReferences: where("language", inner.provideReferences),
     provideDocumentHighlights: where("language"),
     provideDocumentSymbols: where("language"),
     provideFoldingRanges: where("language"),
-    provideRenameEdits: where("language"),
+    provideRenameEdits: where("language", inner.provideRenameEdits),
     prepareRename: where("language"),
     provideDocumentSemanticTokens: where("language"),
     provideDocumentRangeFormattingEdits: where("lint"),
-    ...(provideCodeActions === undefined
-      ? {}
-      : {
-          provideCodeActions: (document, range, context, token, next) =>
-            asked("lint", document) ? provideCodeActions(document, range, context, token, next) : undefined,
-        }),
-    ...(provideDocumentFormattingEdits === undefined
-      ? {}
-      : {
-          provideDocumentFormattingEdits: (document, options, token, next) =>
-            asked("lint", document) ? provideDocumentFormattingEdits(document, options, token, next) : undefined,
-        }),
+    provideCodeActions: where("lint", inner.provideCodeActions),
+    provideDocumentFormattingEdits: where("lint", inner.provideDocumentFormattingEdits),
     handleDiagnostics: (uri, diagnostics, next) => next(uri, ours(diagnostics)),
     provideDiagnostics: async (document, previousResultId, token, next) => {
       const report = await next(document, previousResultId, token);

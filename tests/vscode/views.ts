@@ -60,6 +60,7 @@ export async function schedulerView(): Promise<void> {
       await editor.command("Headway: Reindex Workspace");
       await row(editor, /^Paused, 1 jobs/);
       await row(editor, /^Index.*, paused.*Batch/);
+      await editor.notification("Headway: indexing");
       await now.shot("scheduler-paused");
       await select(editor, "Batch");
       await editor.press("Alt+ArrowUp");
@@ -89,6 +90,20 @@ export async function schedulerView(): Promise<void> {
       }, "a tooltip with the times", 60_000);
       assert.match(tooltip, /Priority\s+Low/);
       await now.shot("scheduler-tooltip");
+    });
+    await now.check("what was asked for is shown in the window while it lasts, and is stopped there", async (editor) => {
+      const having = async (part: string): Promise<number> => (await rows(editor)).filter((text) => text.includes(part)).length;
+      await eventually(async () => (await badge(editor)) === "" && (await having(", paused")) === 0, "nothing that runs or waits", 180_000);
+      const stopped = await having(", stopped");
+      await editor.command("Headway: Pause Background Work");
+      await editor.command("Headway: Reindex Workspace");
+      await row(editor, /^Paused, 1 jobs/);
+      await editor.notification("Headway: indexing");
+      await now.shot("progress");
+      await editor.page.locator(".notifications-toasts .notification-list-item", { hasText: "Headway: indexing" }).getByText("Cancel").click();
+      await eventually(async () => (await having(", stopped")) === stopped + 1, "one more that was stopped", 60_000);
+      await eventually(async () => (await editor.notifications()).length === 0, "no message");
+      await editor.command("Headway: Resume Background Work");
     });
     await timeline(now, workspace);
     await now.check("the tooltip, the menu and the language status tell the rest", async (editor) => {
