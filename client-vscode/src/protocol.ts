@@ -1,6 +1,6 @@
 // The `headway/*` methods and payloads. Mirrors server/headway/lsp/protocol.py, name by name and key by key; a test holds
-import type { WorkDone } from "./patience";
 // both together. docs/lsp-extensions.md says what they mean. Times are milliseconds, instants Unix milliseconds, sizes MiB.
+import type { WorkDone } from "./patience";
 
 export const PROTOCOL_VERSION = 1;
 
