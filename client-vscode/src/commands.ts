@@ -7,12 +7,17 @@ import type { Context } from "./context";
 import { cancelOne, showJobs } from "./jobs";
 import { stateText } from "./labels";
 import { showMenu } from "./menu";
+import { oneAtATime } from "./patience";
 import { remedies, remedyText } from "./problems";
 import * as protocol from "./protocol";
 import { waitedFor } from "./waiting";
 
 export function activate(context: Context): vscode.Disposable {
   const { server } = context;
+  const asked = (title: string, type: protocol.SubmitParams["type"]): (() => Promise<unknown>) =>
+    oneAtATime(() => submit(context, title, { type, arguments: {} }));
+  const analyzed = asked(vscode.l10n.t("Headway: analyzing the workspace"), "analysis");
+  const tested = asked(vscode.l10n.t("Headway: running the tests"), "tests");
   const on = (name: string, run: () => Promise<unknown>): vscode.Disposable =>
     vscode.commands.registerCommand(`headway.${name}`, () => answered(context, run));
   return vscode.Disposable.from(
@@ -26,9 +31,9 @@ export function activate(context: Context): vscode.Disposable {
     on("pauseBackground", () => server.ask(protocol.pause, {})),
     on("resumeBackground", () => server.ask(protocol.resume, {})),
     on("clearCache", () => server.execute(protocol.CLEAR_CACHE)),
-    on("reindex", () => submit(context, vscode.l10n.t("Headway: indexing"), { type: "index", arguments: {} })),
-    on("analyzeWorkspace", () => analyze(context)),
-    on("runTests", () => runTests(context)),
+    on("reindex", asked(vscode.l10n.t("Headway: indexing"), "index")),
+    on("analyzeWorkspace", async () => sayAnalyzed(await analyzed())),
+    on("runTests", async () => sayTested(context, await tested())),
   );
 }
 
@@ -90,8 +95,7 @@ async function submit(context: Context, title: string, params: protocol.SubmitPa
   return view.state === "COMPLETED" ? view.result : undefined;
 }
 
-async function analyze(context: Context): Promise<void> {
-  const result = await submit(context, vscode.l10n.t("Headway: analyzing the workspace"), { type: "analysis", arguments: {} });
+async function sayAnalyzed(result: unknown): Promise<void> {
   if (isCounts<protocol.AnalysisResult>(result, ["files", "diagnostics"])) {
     const show = vscode.l10n.t("Show Problems");
     const text = vscode.l10n.t("Headway analyzed {0} files and found {1} problems.", result.files, result.diagnostics);
@@ -101,8 +105,7 @@ async function analyze(context: Context): Promise<void> {
   }
 }
 
-async function runTests(context: Context): Promise<void> {
-  const result = await submit(context, vscode.l10n.t("Headway: running the tests"), { type: "tests", arguments: {} });
+async function sayTested(context: Context, result: unknown): Promise<void> {
   if (isCounts<protocol.TestsResult>(result, ["passed", "failed", "skipped", "errors"])) {
     const { passed, failed, skipped, errors } = result;
     const text = vscode.l10n.t("Tests: {0} passed, {1} failed, {2} skipped, {3} errors.", passed, failed, skipped, errors);

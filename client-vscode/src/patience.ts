@@ -19,6 +19,22 @@ export async function shownWhenLong<Answer>(afterMs: number, work: PromiseLike<A
   }
 }
 
+/** Runs `work` one at a time: who asks again while it goes on is told undefined at once. */
+export function oneAtATime<Answer>(work: () => Promise<Answer>): () => Promise<Answer | undefined> {
+  let going = false;
+  return async () => {
+    if (going) {
+      return undefined;
+    }
+    going = true;
+    try {
+      return await work();
+    } finally {
+      going = false;
+    }
+  };
+}
+
 /** A bar's steps from the percentages that work reports, which never fall. */
 export class Steps {
   private shown = 0;

@@ -184,12 +184,13 @@ def test_the_start_of_a_docstring_is_kept_once_and_the_rest_of_it_as_text() -> N
 
 
 def test_texts_follow_from_definitions_and_bodies() -> None:
-    """What the store keeps of a file's texts gives them back word by word: it must forget what it was told."""
-    source = 'class OrderBook:\n    """Keeps."""\n    def get_it(self):\n        return self.thing_of("é")\nX = 1\n'
+    """What the store keeps of a file's texts gives each one's words back, as often as they stood there."""
+    source = 'class OrderBook:\n    """Keeps."""\n    def get_it(self):\n        return self.of("é", it, self)\nX = 1\n'
     for path in ("pkg/deep/mod_name.py", "pkg/__init__.py", "x.py"):
         found = index_text(path, source)
         kept = unpack_chunks(path, pack_definitions(found.definitions), pack_bodies(found.chunks))
-        assert tuple(kept) == found.chunks
+        assert [sorted(chunk.body.split()) for chunk in kept] == [sorted(chunk.body.split()) for chunk in found.chunks]
+        assert [chunk._replace(body="") for chunk in kept] == [chunk._replace(body="") for chunk in found.chunks]
         assert tuple(unpack_definitions(pack_definitions(found.definitions))) == tuple(
             d._replace(wide=None if d.wide is None else list(d.wide)) for d in found.definitions
         )

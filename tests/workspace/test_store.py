@@ -393,3 +393,11 @@ def test_each_row_leads_to_its_own_file_whatever_came_and_went(store: Store) -> 
             assert found(store, word)[0] == (path, word)
             assert {hit[0] for hit in found(store, word)} == {path}
     store.check()
+
+
+def test_the_rarer_word_and_the_word_in_the_name_come_first(store: Store) -> None:
+    """Each file is stored after what has to come behind it, so that an order of rows alone does not do."""
+    store.write([record(f"{n}.py", f'def plain{n}():\n    """Opens a gate."""\n', str(n)) for n in range(20)])
+    store.write([record("rare.py", 'def other():\n    """Opens a turnstile."""\n', "rare")])
+    store.write([record("named.py", 'def turnstile():\n    """Opens it."""\n', "named")])
+    assert [name for _, name in found(store, "opens gate turnstile")][:2] == ["turnstile", "other"]

@@ -59,4 +59,6 @@ def test_a_windows_path_survives_the_way_there_and_back(path: str) -> None:
 def test_case_is_spelling_only_where_the_disk_ignores_it() -> None:
     assert identity("file:///C%3A/W/a.py", windows=True) == identity("file:///c:/w/A.py", windows=True)
     assert identity("file:///w/a.py", windows=False) != identity("file:///w/A.py", windows=False)
+    assert identity("file:///C%3A/W/a.py", windows=False) == identity("file:///c:/W/a.py", windows=False)
+    assert identity("file:///C%3A/W/a.py", windows=False) != identity("file:///C:/w/a.py", windows=False)
     assert identity("untitled:A") != identity("untitled:a")

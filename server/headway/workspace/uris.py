@@ -62,20 +62,22 @@ def identity(uri: str, *, windows: bool = _WINDOWS) -> str:
     """Return a key that is equal for two spellings of the same document.
 
     Percent signs, `.` and `..`, doubled slashes and, on Windows, the case of the path are spelling; the scheme of what
-    is no file is not.
+    is no file is not. The case of a drive's letter is spelling everywhere: an editor on Windows may be served from
+    elsewhere.
     """
     path = uri_to_path(uri, windows=windows)
     if path is None:
         scheme = urlsplit(uri).scheme if len(uri) < 10_000 else ""
         return uri if not scheme else scheme.lower() + uri[len(scheme) :]
-    if windows:
-        return ntpath.normcase(ntpath.normpath(path))
-    return posixpath.normpath(path)
+    return path_identity(path, windows=windows)
 
 
 def path_identity(path: str, *, windows: bool = _WINDOWS) -> str:
     """Return the `identity` of the document at an absolute path."""
-    return ntpath.normcase(ntpath.normpath(path)) if windows else posixpath.normpath(path)
+    if windows:
+        return ntpath.normcase(ntpath.normpath(path))
+    drive = _DRIVE.match(path)
+    return posixpath.normpath(path if drive is None else drive[0].lower() + path[drive.end() :])
 
 
 def path_below(root: str, path: str) -> str | None:
