@@ -194,7 +194,13 @@ def _ranges(lines: Iterable[int]) -> list[list[int]]:
 
 
 def wait_for_debugger(wire: TextIO, folder: str) -> bool:
-    """Listen with the debugpy of a folder until a debugger has come; return whether there is one that works here."""
+    """Listen with the debugpy of a folder until a debugger has come; return whether there is one that works here.
+
+    Another one that is installed here, of whatever age, is not meant: nobody may ever come to it.
+    """
+    if not os.path.isdir(os.path.join(folder, "debugpy")):
+        sys.stderr.write(f"there is no debugpy in {folder}\n")
+        return False
     sys.path.insert(0, folder)
     try:
         import debugpy
