@@ -1,5 +1,7 @@
 """Much of everything: sources that are too much for a parser, many documents, many roots, many starts."""
 
+import ctypes
+import os
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,36 @@ def test_the_number_of_processes_does_not_follow_documents_changes_or_roots(tmp_
             children = family(wire)
             assert await wire.exit() == 0
             await gone(children)
+
+    run(scenario())
+
+
+def watched(pids: list[int]) -> int:
+    """Return for how many files and folders processes have the kernel watch."""
+    kept = [info for pid in pids for info in Path(f"/proc/{pid}/fdinfo").iterdir()]
+    return sum(info.read_text().count("inotify wd:") for info in kept if info.exists())
+
+
+def test_no_folder_is_watched_however_many_there_are(tmp_path: Path) -> None:
+    """The kernel's watches are few and everybody's: the editor has its own, and for all else there are looks."""
+    root = project(tmp_path, 5)
+    for n in range(300):
+        (root / "many" / f"folder{n}").mkdir(parents=True)
+        (root / "many" / f"folder{n}" / "a.py").write_text(f"def in_folder_{n}(): pass\n")
+    libc = ctypes.CDLL(None)
+    descriptor = libc.inotify_init()
+    assert libc.inotify_add_watch(descriptor, os.fsencode(root), 2) > 0
+    assert watched([os.getpid()]) == 1, "a watch that there is would be seen"
+    os.close(descriptor)
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await begin(wire, root)
+            opened(wire, root / "many" / "folder1" / "a.py", "undefined\n")
+            await wire.note("textDocument/publishDiagnostics", lambda told: "folder1" in told["uri"])
+            await indexed(wire)
+            assert watched([wire.process.pid, *(process.pid for process in family(wire))]) == 0
+            assert await wire.exit() == 0
 
     run(scenario())
 
