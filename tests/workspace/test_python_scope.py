@@ -76,6 +76,24 @@ def test_members_of_self_come_from_methods_assignments_and_bases_in_this_text() 
     assert members(source) == ["limit", "m", "field", "inherited"]
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("self.a, self.b = 1, 2", ["a", "b"]),
+        ("self.a = self.b = None", ["a", "b"]),
+        ("self.a, x, *self.b = found", ["a", "b"]),
+        ("self.a: dict[str, int] = self.b", ["a"]),
+        ("self.a = self.b.c = 1", ["a"]),
+        ("self.a = self.b == self.c", ["a"]),
+        ("self.a = other.self.b = 1", ["a"]),
+        ("self.a.b = 1", []),
+        ("self.a == self.b", []),
+    ],
+)
+def test_each_field_that_a_line_assigns_is_a_member(line: str, expected: list[str]) -> None:
+    assert members(f"class C:\n    def m(self):\n        {line}\n        self.$0") == ["m", *expected]
+
+
 @pytest.mark.parametrize("use", ["Circle().$0", "Circle.$0", "c = Circle(1)\nc.$0"])
 def test_members_of_a_class_of_this_text(use: str) -> None:
     assert members("class Circle:\n    def area(self):\n        return 1\n\n" + use) == ["area"]

@@ -23,12 +23,15 @@ _DEFINING = re.compile(
     r"(?:async[ \t]+)?(?P<word>def|class)[ \t]+(?P<name>[^\W\d]\w*)(?P<rest>[^\n]*)"
     r"|(?P<imports>(?:from[ \t]+[.\w]+[ \t]+import|import)[ \t]+(?:\([^)]*\)?|[^\n]*))"
     r"|(?P<binds>(?:async[ \t]+)?(?:for|with|except|case)\b[^\n]*)"
-    r"|(?P<owner>self|cls)\.(?P<field>[^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)(?P<assigned>[^\n]*)"
+    r"|(?P<fields>(?:self|cls)\.[^\W\d]\w*(?:[ \t]*,[ \t]*\*?[^\W\d][.\w]*+)*+)"
+    r"[ \t]*(?::[^=\n]+)?=(?!=)(?P<assigned>[^\n]*)"
     r"|(?P<targets>[^\W\d][\w \t,*()\[\]]*+)(?:(?::[^=\n]*)?=(?!=)|:[ \t]*[\w\"'])(?P<value>[^\n]*)"
     r")",
     re.MULTILINE,
 )
 _NAME = re.compile(r"[^\W\d]\w*")
+_FIELD = re.compile(r"(?<![.\w])(?:self|cls)\.([^\W\d]\w*+)(?!\.)")
+_FIELD_AGAIN = re.compile(r"[ \t]*(?:self|cls)\.([^\W\d]\w*)[ \t]*=(?!=)")
 _IMPORT = re.compile(r"(?:([^\W\d][.\w]*)[ \t\r\n]+as[ \t\r\n]+)?([^\W\d][.\w]*)")
 _IMPORT_WORD = re.compile(r"\bimport\b")
 _FOR = re.compile(r"\bfor\s+(.+?)\s+in\b")
@@ -92,8 +95,13 @@ def _entries(code: str) -> tuple[_Entry, ...]:
         elif match["imports"]:
             names = _imported(match["imports"])
             found.extend(_Entry(line, indent, NameKind.MODULE, name, origin) for name, origin in names)
-        elif match["field"]:
-            found.append(_Entry(line, indent, NameKind.FIELD, match["field"], match["assigned"], field=True))
+        elif match["fields"]:
+            fields, value = _FIELD.findall(match["fields"]), match["assigned"]
+            while again := _FIELD_AGAIN.match(value):
+                fields.append(again[1])
+                value = value[again.end() :]
+            made_by = "" if "," in match["fields"] else value
+            found.extend(_Entry(line, indent, NameKind.FIELD, name, made_by, field=True) for name in fields)
         else:
             targets = match["targets"] or ", ".join(_bound(match["binds"]))
             bound: list[str] = _NAME.findall(_INDEX_OR_TUPLE.sub(_inner, targets))
