@@ -89,6 +89,7 @@ class Metrics:
         self.pause_reason: str | None = None
         # For whoever samples: `due` is called with the instant of what comes first from `due_s` on.
         self.due_s = math.inf
+        self.hurry: Callable[[], None] = nothing_left  # called where `due_s` has come nearer
         self.due: Callable[[float], None] = nothing_due
         # For whoever counts tasks without events: `catch_up` is called before anything is told, `others` live so.
         self.catch_up: Callable[[], None] = nothing_left

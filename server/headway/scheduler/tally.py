@@ -6,7 +6,7 @@ the folds of events, which hear of all that follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Final
 
 from headway.scheduler.errand import Errand
@@ -15,13 +15,16 @@ from headway.scheduler.metrics import ATTEMPTS, COMPLETED, SUBMITTED, Metrics
 from headway.scheduler.model import Priority, TaskQueued, TaskState
 from headway.scheduler.trace import Trace
 
-_AT_ONCE: Final = 200  # is counted within a third of a millisecond
 _READY: Final = TaskState.READY
 _PRIORITIES: Final = tuple(Priority)
 
 
 class Tally:
-    """Notes what becomes of errands.
+    """Notes what becomes of errands. Who tells it puts each where it belongs, as a call for each would cost too much.
+
+    Attributes:
+        queued, started, ended: Those that have not been counted yet.
+        turn_s: From this instant on `turn` comes first; also where `courier.AT_ONCE` are queued, or have ended.
 
     Args:
         metrics: Counts them; asks for what has not been counted yet.
@@ -34,51 +37,40 @@ class Tally:
         self._recent = metrics.recent
         self._trace = trace
         self._errands = errands
-        self._queued: list[Errand] = []
-        self._started: list[Errand] = []
-        self._ended: list[Errand] = []
-        self.started: Callable[[Errand], None] = self._started.append
+        self.queued: list[Errand] = []
+        self.started: list[Errand] = []
+        self.ended: list[Errand] = []
+        self.turn_s = -math.inf
         metrics.catch_up = trace.catch_up = self.count
+        metrics.hurry = self._hurry
         metrics.others = errands
         trace.id_of = errands.id_of
 
-    def queued(self, errand: Errand, now_s: float) -> None:
-        if now_s >= self._recent.until_s or now_s >= self._metrics.due_s:
-            self._turn(now_s)
-        queued = self._queued
-        queued.append(errand)
-        if len(queued) >= _AT_ONCE:
-            self.count()
-
-    def ended(self, errand: Errand, now_s: float) -> None:
-        if now_s >= self._recent.until_s or now_s >= self._metrics.due_s:
-            self._turn(now_s)
-        ended = self._ended
-        ended.append(errand)
-        if len(ended) >= _AT_ONCE:
-            self.count()
-
-    def _turn(self, now_s: float) -> None:
-        """Begin another slice of time, or let whoever samples do so: it is due."""
-        metrics = self._metrics
-        if now_s >= self._recent.until_s:
-            self.count()  # what came before is of the slice before; the first that comes begins the next one
-            self._recent.at(now_s)
+    def turn(self, now_s: float) -> None:
+        """Count what has come; begin another slice of time, or let whoever samples do so, where that is due."""
+        metrics, recent = self._metrics, self._recent
+        self.count()  # what came before is of the slice before; the first that comes begins the next one
+        if now_s >= recent.until_s:
+            recent.at(now_s)
         if now_s >= metrics.due_s:
             metrics.due(now_s)
+        self.turn_s = min(recent.until_s, metrics.due_s)
+
+    def _hurry(self) -> None:
+        self.turn_s = -math.inf
 
     def count(self) -> None:
         """Count all that has come, started and ended since, as `Metrics` does by their events."""
         levels = self._metrics.levels
-        if queued := self._queued:
+        if queued := self.queued:
             for priority, count in self._recently(SUBMITTED, queued):
                 levels[priority].submitted += count
             queued.clear()
-        if started := self._started:
+        if started := self.started:
             for priority, count in self._recently(ATTEMPTS, started):
                 levels[priority].attempts += count
             started.clear()
-        if ended := self._ended:
+        if ended := self.ended:
             for priority, count in self._recently(COMPLETED, ended):
                 levels[priority].completed += count
                 alike = count == len(ended)

@@ -101,6 +101,7 @@ class Watch:
             self._timer = self._call_later(LOOK_INTERVAL_S, self._look)
         else:
             self.metrics.due_s = -math.inf  # The next event begins it all again, however soon it comes.
+            self.metrics.hurry()
 
 
 def _both(one: Callable[[Any], None], other: Callable[[Any], None]) -> Callable[[Any], None]:
