@@ -123,7 +123,7 @@ class Session:
     @property
     def trouble(self) -> str | None:
         """What is off and what to do about it, in one line for each; None where all is well."""
-        return joined("\n", dict.fromkeys(self._troubles.values())) or None
+        return joined("\n", self._troubles.values()) or None
 
     def degraded(self, source: str, message: str | None) -> None:
         """Note that something of `source` is off, or with None that it is well again."""
