@@ -31,8 +31,9 @@ from headway.workspace.packs import FILE_WEIGHT, PACKS_SCHEMA, Pack, drop_pack, 
 from headway.workspace.segments import IndexedFile
 from headway.workspace.versions import fingerprint as fingerprint  # for whoever keeps something beside it
 
-# How much a word counts by where it stands: name, context (containers and path), docstring, body.
-_WEIGHTS: Final = "10.0, 2.0, 4.0, 1.0"
+# How much a word counts by where it stands: body, name, context (containers and path), docstring. What stands first is
+# told in two bytes less for each word of a definition, and bodies hold most words: it takes a sixth of the table less.
+_WEIGHTS: Final = "1.0, 10.0, 2.0, 4.0"
 
 _SCHEMA: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -54,7 +55,7 @@ CREATE TABLE files (
 CREATE INDEX files_by_stamp ON files (stamp);
 CREATE INDEX files_by_row ON files (first_row);
 CREATE VIRTUAL TABLE chunks USING fts5(
-    name, context, doc, body, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
+    body, name, context, doc, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 """
 

@@ -12,7 +12,7 @@ from typing import Final
 from headway.workspace.index import GRAMMARS, INDEX_VERSION
 
 # Raise it with the tables of `store.py`, `packs.py` and `former.py`.
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 
 
 _FOUND: Final = re.compile(r"tree[_-]sitter[_-](.+?)-([^-]+)\.(?:dist|egg)-info")
