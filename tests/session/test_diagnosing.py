@@ -170,13 +170,13 @@ async def test_the_workspace_is_analysed_file_by_file_or_in_part(office: OpenOff
         (place.root / "sub" / "b.py").write_text("import re\n")
         place.session.job_sources["analysis"] = board.diagnosing
         results = []
-        for arguments in ({}, {"paths": ["sub/**"]}):
+        for arguments in ({}, {"paths": ["sub/**"]}, {"paths": ["[z-a]"]}):  # the last is no rule: nothing fits it
             submitted = place.session.submit("analysis", arguments)
             assert isinstance(submitted, Submitted)
             outcome = await submitted.handle
             assert outcome.state is JobState.COMPLETED
             results.append(submitted.submission.result(outcome))
-        assert [(result or {})["diagnostics"] for result in results] == [3, 1]
+        assert [(result or {})["diagnostics"] for result in results] == [3, 1, 0]
         assert (results[1] or {})["files"] == 1
 
 

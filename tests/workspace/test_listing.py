@@ -65,6 +65,7 @@ RULES = [
     ("name with space.py\n", ["name with space.py"], ["name.py"]),
     ("a/*\n!a/b\n", ["a/x.py"], ["a/b/y.py"]),
     ("trailing.py   \n", ["trailing.py"], ["other.py"]),
+    ("[z-a]\n[\n!\n\\\n/\nbuild/\n", ["build/x.py"], ["z.py", "a.py"]),  # most lines are no rules
 ]
 
 

@@ -17,6 +17,8 @@ PATHS = ("src/a.py", "src/b.tsx", "web/c.js", "run.sh", "LICENSE")
         (None, ("python",), ("src/a.py",)),
         (None, ("typescriptreact", "javascript"), ("src/b.tsx", "web/c.js")),
         ("src/", ("javascript",), ()),
+        ("[z-a]", (), ()),
+        ("!", (), ()),
         (None, ("shellscript",), ("run.sh",)),
     ],
 )

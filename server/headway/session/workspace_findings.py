@@ -19,6 +19,7 @@ from headway.scheduler.executors.children import clean_environment
 from headway.scheduler.model import JobOutcome, Requirement, Task, TaskKind, TaskState
 from headway.session.ports import FileChange, Folder, SessionContext
 from headway.workspace.files import decode
+from headway.workspace.listing import glob_rules
 from headway.workspace.text import Text
 from headway.workspace.uris import identity, path_to_uri, quoted_path
 
@@ -221,7 +222,5 @@ def analysis_result(outcome: JobOutcome, checked: Sequence[int]) -> Mapping[str,
 def _chosen(files: Sequence[str], root: Path, globs: Sequence[str]) -> list[str]:
     if not globs:
         return list(files)
-    import pathspec  # when it is needed: it takes longer to import than all of this room
-
-    wanted = pathspec.PathSpec.from_lines("gitignore", globs)
-    return [file for file in files if wanted.match_file(os.path.relpath(file, root))]
+    wanted = glob_rules(globs)
+    return [] if wanted is None else [file for file in files if wanted.match_file(os.path.relpath(file, root))]

@@ -234,14 +234,17 @@ def _rules(path: str) -> pathspec.GitIgnoreSpec | None:
 
 
 def glob_rules(lines: Iterable[str]) -> pathspec.GitIgnoreSpec | None:
-    """Return rules as in `.gitignore`; lines that are no rules are left out. None where nothing is left."""
+    """Return rules as in `.gitignore`; lines that are no rules are left out. None where nothing is left.
+
+    A range that is upside down (`[z-a]`) is no rule: for git, too, it matches nothing.
+    """
     import pathspec  # only where there are rules: a start would wait for it longer than for all of this module
 
     kept = []
     for line in lines:
         try:
             pathspec.GitIgnoreSpec.from_lines([line])
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, re.error):
             continue
         kept.append(line)
     return pathspec.GitIgnoreSpec.from_lines(kept) if kept else None

@@ -46,6 +46,6 @@ class Scope:
         def accepts(path: str) -> bool:
             if languages and language_of(path) not in languages:
                 return False
-            return rules is None or rules.match_file(path)
+            return not self.path or (rules is not None and rules.match_file(path))
 
         return accepts
