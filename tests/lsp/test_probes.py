@@ -49,6 +49,8 @@ def test_numbers_without_measure_are_refused_and_named(tmp_path: Path) -> None:
                 error = await wire.refused("headway/submit", asking(**{key: 10**400}))
                 assert error.code == -32602, key
                 assert key in error.message
+            for key in ("softTimeoutMs", "hardTimeoutMs"):
+                assert key in (await wire.refused("headway/submit", asking(**{key: 0}))).message
             assert await wire.exit() == 0
 
     run(scenario())

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from headway.lsp.errors import (
+    INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
@@ -240,6 +241,8 @@ class Connection:
         handler = self.requests.get(method)
         if refused is None and handler is None:
             refused = RpcError(METHOD_NOT_FOUND, f"no such method: {method[:200]}")
+        if refused is None and params is not None and not isinstance(params, dict | list):
+            refused = RpcError(INVALID_PARAMS, "params must be an object or an array")
         if refused is not None or handler is None:
             self._respond(message_id, Answer(error=refused))
             return

@@ -276,6 +276,9 @@ def _work(
 def _timeout(read: Arguments) -> TimeoutPolicy:
     soft_ms = read.optional_number("softTimeoutMs", high=_LONGEST_MS)
     hard_ms = read.optional_number("hardTimeoutMs", high=_LONGEST_MS)
+    for key, limit_ms in (("softTimeoutMs", soft_ms), ("hardTimeoutMs", hard_ms)):
+        if limit_ms == 0:
+            raise read.fail(key, "must be above 0")
     return TimeoutPolicy(
         soft_s=None if soft_ms is None else soft_ms / 1000,
         hard_s=None if hard_ms is None else hard_ms / 1000,
