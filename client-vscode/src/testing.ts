@@ -5,7 +5,7 @@ import { NotRunningError } from "./client";
 import type { Context } from "./context";
 import * as protocol from "./protocol";
 import { concernsAll, keyOf, mayHoldTests, pathOf } from "./testids";
-import { loadDetails, runTests } from "./testruns";
+import { loadDetails, runTests, type RunOptions } from "./testruns";
 import { TestTree } from "./testtree";
 
 /** Files of tests, until pytest has said what it goes by. */
@@ -39,8 +39,9 @@ class Explorer implements Owned {
     const { controller } = this;
     controller.resolveHandler = (item) => (item === undefined ? this.want() : undefined);
     controller.refreshHandler = () => this.lookAgain("all");
-    this.profile(vscode.l10n.t("Run"), vscode.TestRunProfileKind.Run, { failedFirst: false, coverage: false }).isDefault = true;
-    this.profile(vscode.l10n.t("Run, Failed First"), vscode.TestRunProfileKind.Run, { failedFirst: true, coverage: false });
+    this.profile(vscode.l10n.t("Run"), vscode.TestRunProfileKind.Run, "run").isDefault = true;
+    this.profile(vscode.l10n.t("Run, Failed First"), vscode.TestRunProfileKind.Run, "failed first");
+    this.profile(vscode.l10n.t("Debug"), vscode.TestRunProfileKind.Debug, "debug").isDefault = true;
     const watcher = vscode.workspace.createFileSystemWatcher("**/{*.py,pytest.ini,pyproject.toml,tox.ini,setup.cfg}");
     const note = (uri: vscode.Uri): void => this.fileChanged(uri);
     this.owned.push(
@@ -61,9 +62,9 @@ class Explorer implements Owned {
     vscode.Disposable.from(...this.owned).dispose();
   }
 
-  private profile(label: string, kind: vscode.TestRunProfileKind, options: { failedFirst: boolean; coverage: boolean }): vscode.TestRunProfile {
+  private profile(label: string, kind: vscode.TestRunProfileKind, how: RunOptions["how"]): vscode.TestRunProfile {
     const made = this.controller.createRunProfile(label, kind, (request, token) =>
-      runTests(this.context, this.controller, this.tree, request, options, token),
+      runTests(this.context, this.controller, this.tree, request, { how }, token),
     );
     this.owned.push(made);
     return made;
@@ -174,7 +175,7 @@ class Explorer implements Owned {
     const found = typeof result === "object" && result !== null ? (result as Partial<protocol.TestsResult>) : {};
     this.patterns = found.patterns !== undefined && found.patterns.length > 0 ? found.patterns : this.patterns;
     if (found.canCover === true && this.coverage === undefined) {
-      this.coverage = this.profile(vscode.l10n.t("Run with Coverage"), vscode.TestRunProfileKind.Coverage, { failedFirst: false, coverage: true });
+      this.coverage = this.profile(vscode.l10n.t("Run with Coverage"), vscode.TestRunProfileKind.Coverage, "coverage");
       this.coverage.loadDetailedCoverage = (_run, coverage) => Promise.resolve(loadDetails(coverage));
     }
   }

@@ -2,14 +2,14 @@
 import * as vscode from "vscode";
 import { NotRunningError } from "./client";
 import type { Context } from "./context";
+import { attach, debuggerFolder, whenLeft } from "./debugging";
 import { stateText } from "./labels";
 import * as protocol from "./protocol";
 import { failureText, outcomeLine, targetOf, terminal } from "./testids";
 import { leaves, type TestTree } from "./testtree";
 
 export interface RunOptions {
-  readonly failedFirst: boolean;
-  readonly coverage: boolean;
+  readonly how: "run" | "failed first" | "coverage" | "debug";
 }
 
 /** The lines of each covered file, for as long as the editor holds its summary. */
@@ -28,6 +28,10 @@ export async function runTests(
   options: RunOptions,
   token: vscode.CancellationToken,
 ): Promise<void> {
+  const debug = options.how === "debug" ? await debuggerFolder() : undefined;
+  if (options.how === "debug" && debug === undefined) {
+    return;
+  }
   const run = controller.createTestRun(request);
   const chosen = request.include ?? [...controller.items].map(([, item]) => item);
   const excluded = new Set(leaves(request.exclude ?? []).map((item) => item.id));
@@ -35,22 +39,33 @@ export async function runTests(
   excluded.forEach((id) => open.delete(id));
   open.forEach((item) => run.enqueued(item));
   const follower = new Follower(run, tree, open);
+  const source = new vscode.CancellationTokenSource();
+  const title = titleOf(request);
+  const owned = [token.onCancellationRequested(() => source.cancel()), source, ...(debug === undefined ? [] : [whenLeft(title, () => source.cancel())])];
+  // Tests that no debugger has come to would wait for ever.
+  const join = (folder: string, port: number): void => {
+    attach(folder, port, run, title).catch((error: unknown) => {
+      follower.giveUp(reasonOf(context, error));
+      source.cancel();
+    });
+  };
   try {
-    const params = { type: "tests", arguments: argumentsOf(tree, request, options), title: titleOf(request) };
+    const params = { type: "tests", arguments: { ...argumentsOf(tree, request, options), ...(debug === undefined ? {} : { debugger: debug }) }, title };
     const view = await context.server.follow(
       protocol.runTests,
       params,
-      (parts) => parts.tests.forEach((event) => follower.take(event)),
-      token,
+      (parts) => parts.tests.forEach((event) => (event.port === undefined ? follower.take(event) : join(event.folder, event.port))),
+      source.token,
     );
     if (view.state === "FAILED") {
       follower.giveUp(view.error?.message ?? vscode.l10n.t("{0} failed", view.title));
     }
   } catch (error) {
-    if (!token.isCancellationRequested) {
+    if (!source.token.isCancellationRequested) {
       follower.giveUp(reasonOf(context, error));
     }
   } finally {
+    vscode.Disposable.from(...owned).dispose();
     run.end();
   }
 }
@@ -68,6 +83,14 @@ function titleOf(request: vscode.TestRunRequest): string {
   return first === undefined || more.length > 0 ? vscode.l10n.t("Run tests") : vscode.l10n.t("Run {0}", first.label);
 }
 
+/** What pytest remembers of the last runs is asked of itself. */
+const CACHED: Readonly<Record<RunOptions["how"], readonly string[]>> = {
+  run: [],
+  "failed first": ["--failed-first"],
+  coverage: [],
+  debug: [],
+};
+
 function argumentsOf(tree: TestTree, request: vscode.TestRunRequest, options: RunOptions): Readonly<Record<string, unknown>> {
   const target = (item: vscode.TestItem): string[] => {
     const place = tree.placeOf(item);
@@ -79,8 +102,8 @@ function argumentsOf(tree: TestTree, request: vscode.TestRunRequest, options: Ru
   };
   return {
     targets: (request.include ?? []).flatMap(target),
-    extraArgs: [...(options.failedFirst ? ["--failed-first"] : []), ...(request.exclude ?? []).flatMap(left)],
-    coverage: options.coverage,
+    extraArgs: [...CACHED[options.how], ...(request.exclude ?? []).flatMap(left)],
+    coverage: options.how === "coverage",
   };
 }
 

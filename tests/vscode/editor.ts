@@ -50,6 +50,7 @@ const QUIET: Readonly<Record<string, unknown>> = {
 export interface StartOptions {
   /** Packages to install. */
   readonly vsix?: readonly string[];
+  /** A folder, or a file that names several. */
   readonly workspace: string;
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
@@ -140,7 +141,8 @@ export class Editor {
       if (options.language !== undefined) {
         await page.addInitScript((language) => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: language }), options.language);
       }
-      await page.goto(`${url}/?folder=${encodeURIComponent(resolve(options.workspace))}`, { timeout: 120_000 });
+      const kind = options.workspace.endsWith(".code-workspace") ? "workspace" : "folder";
+      await page.goto(`${url}/?${kind}=${encodeURIComponent(resolve(options.workspace))}`, { timeout: 120_000 });
       await page.waitForSelector(".monaco-workbench .part.statusbar .statusbar-item", { timeout: 120_000 });
       await page.waitForSelector(".explorer-folders-view .monaco-list-row, .monaco-workbench .part.editor", { timeout: 60_000 });
       return new Editor(folder, server, browser, page);
@@ -334,6 +336,13 @@ export class Editor {
   /** The extension's global storage, with the server's environment in it. */
   get storage(): string {
     return join(this.folder, "user-data", "User", "globalStorage", "headway.headway");
+  }
+
+  /** What the extension's package says of itself: for which platform and Pythons it is. */
+  get bundle(): string {
+    const extensions = join(this.folder, "extensions");
+    const ours = readdirSync(extensions).find((name) => name.startsWith("headway.headway-")) ?? "missing";
+    return join(extensions, ours, "out", "bundled", "bundle.json");
   }
 
   /** Ids of the servers' processes that use this editor's storage. */

@@ -7,9 +7,9 @@ import { prepared, scenario, TOP, UNHURRIED, UP, VSIX } from "./scenario.ts";
 import { largeWorkspace, write } from "./workspace.ts";
 
 const PACK = `
-import json, sys, zipfile
-file, publisher, name = sys.argv[1:]
-about = {"publisher": publisher, "name": name, "version": "1.0.0", "engines": {"vscode": "*"}}
+import json, pathlib, sys, zipfile
+file, publisher, name, more, program, folder, place = sys.argv[1:]
+about = {"publisher": publisher, "name": name, "version": "1.0.0", "engines": {"vscode": "*"}, **json.loads(more)}
 identity = f'<Identity Language="en-US" Id="{name}" Version="1.0.0" Publisher="{publisher}"/>'
 manifest = (
     '<PackageManifest Version="2.0.0" xmlns="http://schemas.microsoft.com/developer/vsx-schema/2011">'
@@ -20,11 +20,26 @@ manifest = (
 with zipfile.ZipFile(file, "w") as package:
     package.writestr("extension/package.json", json.dumps(about))
     package.writestr("extension.vsixmanifest", manifest)
+    package.writestr("extension/main.js", program)
+    for inner in pathlib.Path(folder).rglob("*.*") if folder else ():
+        if inner.is_file() and "__pycache__" not in inner.parts:
+            package.write(inner, f"extension/{place}/{inner.relative_to(folder)}")
 `;
 
-function standIn(publisher: string, name: string): string {
+interface Contents {
+  /** More of its package.json. */
+  readonly about: Readonly<Record<string, unknown>>;
+  readonly program: string;
+  readonly folder: string;
+  /** Where the folder's files stand in it. */
+  readonly place: string;
+}
+
+/** An extension with this name, and nothing in it unless something is given. */
+export function standIn(publisher: string, name: string, contents?: Contents): string {
   const file = join(TOP, `${publisher}.${name}.vsix`);
-  execFileSync("python3", ["-I", "-c", PACK, file, publisher, name]);
+  const { about, program, folder, place } = contents ?? { about: {}, program: "", folder: "", place: "" };
+  execFileSync("python3", ["-I", "-c", PACK, file, publisher, name, JSON.stringify(about), program, folder, place]);
   return file;
 }
 

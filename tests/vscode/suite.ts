@@ -6,6 +6,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlink
 import { join } from "node:path";
 import { eventually, sleep, type Editor } from "./editor.ts";
 import { BUSY, count, IDLE, prepared, ROOT, scenario, SHOTS, STORAGE, TOP, UNHURRIED, UP, type Scenario } from "./scenario.ts";
+import { twoFolders } from "./folders.ts";
 import { besideOthers } from "./sharing.ts";
 import { schedulerView } from "./views.ts";
 import { testExplorer, testsInRestrictedMode } from "./testing.ts";
@@ -49,6 +50,7 @@ async function main(): Promise<void> {
   await schedulerView();
   await testExplorer();
   await besideOthers();
+  await twoFolders();
   await comingAndGoing();
 }
 
@@ -216,6 +218,15 @@ async function withoutPython(): Promise<void> {
       editor.setSettings({ "headway.interpreter": "/opt/nowhere/python" });
       assert.match(await editor.notification("/opt/nowhere/python"), /does not exist/);
       await now.shot("wrong-setting");
+    });
+    await now.check("a package for another platform is said so, with both", async (editor) => {
+      const was = readFileSync(editor.bundle, "utf8");
+      writeFileSync(editor.bundle, JSON.stringify({ ...(JSON.parse(was) as object), platform: "win32-x64" }));
+      await editor.command("Headway: Restart Server");
+      assert.match(await editor.notification("was built for win32-x64"), /runs on linux-x64.*where the files are/);
+      await now.shot("wrong-platform");
+      writeFileSync(editor.bundle, was);
+      await editor.command("Notifications: Clear All Notifications");
     });
     await now.check("a right setting mends it without a reload", async (editor) => {
       editor.setSettings({ "headway.interpreter": PYTHON });

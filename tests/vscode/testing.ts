@@ -1,10 +1,12 @@
 // The Test Explorer in the real editor, with the real pytest.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, type Editor } from "./editor.ts";
-import { prepared, ROOT, scenario, TOP, UNHURRIED, UP, type Scenario } from "./scenario.ts";
+import { prepared, ROOT, scenario, TOP, UNHURRIED, UP, VSIX, type Scenario } from "./scenario.ts";
 import { helpChecks, searchChecks } from "./search.ts";
+import { standIn } from "./sharing.ts";
 import { write } from "./workspace.ts";
 
 const SHOP = `def price(amount: int) -> dict[str, int]:
@@ -39,14 +41,28 @@ def test_slow():
     time.sleep(600)
 `;
 
+const PYTHON = join(ROOT, ".venv", "bin", "python");
+
+/** What the Python Debugger extension does when something is to be attached to, with the real debugpy inside. */
+function pythonDebugger(): string {
+  const folder = execFileSync(PYTHON, ["-I", "-c", "import debugpy; print(debugpy.__path__[0])"]).toString().trim();
+  const program = `const { debug, DebugAdapterServer } = require("vscode");
+    const createDebugAdapterDescriptor = ({ configuration: { connect } }) => new DebugAdapterServer(connect.port, connect.host);
+    exports.activate = ({ subscriptions }) => subscriptions.push(debug.registerDebugAdapterDescriptorFactory("debugpy", { createDebugAdapterDescriptor }));`;
+  const contributes = { debuggers: [{ type: "debugpy", label: "Python Debugger", languages: ["python"] }], breakpoints: [{ language: "python" }] };
+  const about = { main: "./main.js", engines: { vscode: "^1.96.0" }, activationEvents: ["onDebug"], contributes };
+  return standIn("ms-python", "debugpy", { about, program, folder, place: "bundled/libs/debugpy" });
+}
+
 /** Tests found, run, changed, stopped and covered, in one window. */
 export async function testExplorer(): Promise<void> {
   const workspace = join(TOP, "tested");
   write(workspace, "shop.py", SHOP);
   write(workspace, "tests/test_price.py", TESTS);
-  const settings = { ...UNHURRIED, "headway.tests.python": join(ROOT, ".venv", "bin", "python"), "testing.automaticallyOpenPeekView": "never", "files.exclude": { "**/__pycache__": true } };
-  await scenario("tests and search", { workspace, settings, ...prepared() }, async (now) => {
+  const settings = { ...UNHURRIED, "headway.tests.python": PYTHON, "testing.automaticallyOpenPeekView": "never", "files.exclude": { "**/__pycache__": true } };
+  await scenario("tests and search", { workspace, vsix: [VSIX, pythonDebugger()], settings, ...prepared() }, async (now) => {
     await now.check("tests are found when a file of them is opened", async (editor) => {
+      editor.setSettings({ "headway.tests.python": PYTHON }); // The user's count at the start only; a debugger has them read again.
       await editor.openFile("test_price.py");
       await editor.status(UP, 120_000);
       await openExplorer(editor);
@@ -71,6 +87,28 @@ export async function testExplorer(): Promise<void> {
       assert.ok(shown.includes("4") && shown.includes("5"), shown);
       await now.shot("tests-diff");
       await editor.press("Escape");
+    });
+    await now.check("a test stops at a breakpoint, goes on and passes", async (editor) => {
+      await toggleBreakpoint(editor);
+      await editor.command("Test: Debug Test at Cursor");
+      await editor.page.waitForSelector(".debug-top-stack-frame-line, .debug-focused-stack-frame-line", { timeout: 120_000 });
+      await eventually(async () => (await editor.page.locator(".debug-viewlet, .debug-pane").allInnerTexts()).join().includes("test_of_one"), "the frame", 60_000);
+      await now.shot("tests-debug");
+      await editor.command("Debug: Continue");
+      await editor.page.waitForSelector(".debug-toolbar", { state: "hidden", timeout: 60_000 });
+      await toggleBreakpoint(editor);
+      await openExplorer(editor);
+      await row(editor, /test_of_one.*Passed/, 60_000);
+    });
+    await now.check("a run whose debugging is ended ends, too", async (editor) => {
+      await toggleBreakpoint(editor);
+      await editor.command("Test: Debug Test at Cursor");
+      await editor.page.waitForSelector(".debug-top-stack-frame-line, .debug-focused-stack-frame-line", { timeout: 120_000 });
+      await editor.command("Debug: Disconnect");
+      await editor.page.waitForSelector(".debug-toolbar", { state: "hidden", timeout: 60_000 });
+      await toggleBreakpoint(editor);
+      await eventually(() => !running("pytest_child.py", workspace), "the end of the run's process", 60_000);
+      await openExplorer(editor);
     });
     await now.check("a test that comes or goes on disk comes or goes in the tree", async (editor) => {
       write(workspace, "tests/test_price.py", `${TESTS}\n\ndef test_that_came():\n    pass\n`);
@@ -115,7 +153,27 @@ export async function testsInRestrictedMode(now: Scenario): Promise<void> {
   });
 }
 
-async function openExplorer(editor: Editor): Promise<void> {
+/** Sets the breakpoint in a test, or takes it away; the cursor stays in the test. */
+async function toggleBreakpoint(editor: Editor): Promise<void> {
+  await editor.openFile("test_price.py");
+  await editor.goTo(7);
+  await editor.command("Debug: Toggle Breakpoint");
+}
+
+/** Whether a process with this in its command line works in a folder. */
+function running(part: string, folder: string): boolean {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .some((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(part) && readlinkSync(`/proc/${pid}/cwd`) === folder;
+      } catch {
+        return false; // It has ended since.
+      }
+    });
+}
+
+export async function openExplorer(editor: Editor): Promise<void> {
   await editor.command("Testing: Focus on Test Explorer View");
 }
 
@@ -137,7 +195,7 @@ function rows(editor: Editor): Promise<string[]> {
     .evaluateAll((elements) => elements.map((element) => `${element.textContent.trim()} ${element.getAttribute("aria-label") ?? ""}`));
 }
 
-function row(editor: Editor, spoken: RegExp, timeoutMs?: number): Promise<string> {
+export function row(editor: Editor, spoken: RegExp, timeoutMs?: number): Promise<string> {
   return eventually(async () => (await rows(editor)).find((text) => spoken.test(text)), `a row with ${String(spoken)}`, timeoutMs).catch(
     async (error: unknown) => {
       throw new Error(`there are ${JSON.stringify(await rows(editor))}`, { cause: error });
