@@ -1,67 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { JobBook, shifted } from "../src/jobbook";
+import { JobBook } from "../src/jobbook";
 import { JobTree, type JobNode } from "../src/jobtree";
-import { factsTooltip, jobContext, jobFacts, jobText } from "../src/jobwords";
-import type { JobInfo, QueueState, TaskInfo } from "../src/protocol";
+import type { JobInfo } from "../src/protocol";
+import { FAILED, JOB, queue, TASK } from "./jobs";
 import { english } from "./words";
-
-const TASK: TaskInfo = {
-  taskId: "j-1.0",
-  name: "parse a.py",
-  state: "RUNNING",
-  dependsOn: [],
-  waitMs: 3,
-  runMs: 250,
-  attempt: 2,
-  error: null,
-  steps: [
-    { name: "read", state: "COMPLETED", runMs: 1, error: null },
-    { name: "parse", state: "RUNNING", runMs: 249, error: null },
-  ],
-};
-const JOB: JobInfo = {
-  jobId: "j-1",
-  type: "index",
-  title: "Index shop",
-  priority: "BATCH",
-  state: "RUNNING",
-  progress: 0.42,
-  createdAt: 1000,
-  startedAt: 2000,
-  finishedAt: null,
-  attempt: 1,
-  error: null,
-  tasks: [TASK],
-  truncated: false,
-};
-const FAILED: JobInfo = {
-  ...JOB,
-  jobId: "j-2",
-  title: "Run tests",
-  type: "tests",
-  priority: "LOW",
-  state: "FAILED",
-  finishedAt: 2500,
-  error: { kind: "not_found", message: "pytest is missing\nInstall it." },
-  tasks: [],
-};
-const NONE = { queued: 0, running: 0 };
-const queue = (paused: QueueState["pausedPriorities"], atWork: readonly string[]): QueueState => ({
-  seq: 1,
-  at: 0,
-  state: "busy",
-  queues: { CRITICAL: NONE, HIGH: NONE, NORMAL: NONE, LOW: NONE, BATCH: NONE },
-  pausedPriorities: paused,
-  pauseReason: "user",
-  running: atWork.map((jobId) => ({ taskId: `${jobId}.0`, jobId, name: "", priority: "BATCH", elapsedMs: 1 })),
-  jobs: [],
-  resources: {},
-  pressure: { cpu: null, memory: null, gpu: null, onBattery: null },
-  latency: {},
-  alerts: 0,
-  message: null,
-});
 
 /** A tree as the editor holds it: everything opened that can be. */
 function opened(...jobs: JobInfo[]): { book: JobBook; tree: JobTree; clock: { nowMs: number }; look: () => string[] } {
@@ -132,43 +75,6 @@ test("what is paused stands apart, but not while it still runs", () => {
   assert.deepEqual(look().slice(0, 2), ["Paused | 1", "  Index shop | paused · 3 s · Batch"]);
 });
 
-test("a job that has ended stays so, and only the newest of many are kept", () => {
-  const book = new JobBook();
-  book.take({ ...JOB, state: "CANCELLED", finishedAt: 3000 });
-  book.take(JOB);
-  assert.equal(book.job("j-1")?.state, "CANCELLED");
-  for (let number = 0; number < 80; number += 1) {
-    book.take({ ...FAILED, jobId: `f-${number}`, finishedAt: 10_000 + number });
-  }
-  const recent = book.in("recent").map((job) => job.jobId);
-  assert.equal(recent.length, 50);
-  assert.deepEqual([recent[0], recent.at(-1)], ["f-79", "f-30"]);
-  book.clear();
-  assert.deepEqual(book.in("recent"), []);
-});
-
-test("what waits stands by urgency, then by age", () => {
-  const book = new JobBook();
-  const wait = (jobId: string, priority: JobInfo["priority"], createdAt: number): void =>
-    book.take({ ...JOB, jobId, priority, createdAt, state: "PENDING", startedAt: null });
-  wait("c", "BATCH", 3);
-  wait("b", "BATCH", 2);
-  wait("a", "LOW", 9);
-  assert.deepEqual(book.in("waiting").map((job) => job.jobId), ["a", "b", "c"]);
-});
-
-test("only what makes sense is offered", () => {
-  assert.equal(jobContext(JOB), "job;cancel;raise");
-  assert.equal(jobContext({ ...JOB, priority: "NORMAL" }), "job;cancel;raise;lower");
-  assert.equal(jobContext({ ...JOB, priority: "HIGH" }), "job;cancel;lower");
-  assert.equal(jobContext(FAILED), "job;retry");
-  assert.equal(jobContext({ ...FAILED, state: "COMPLETED" }), "job");
-  assert.equal(jobContext({ ...JOB, state: "COMPLETED" }), "job;retry", "an index can be asked for again");
-  assert.equal(shifted("HIGH", -1), undefined, "CRITICAL is for what a person waits for");
-  assert.equal(shifted("CRITICAL", 1), undefined);
-  assert.equal(shifted("BATCH", -1), "LOW");
-});
-
 test("a screen reader hears title, state and error", () => {
   const { tree } = opened(FAILED);
   const [section] = tree.children();
@@ -176,18 +82,62 @@ test("a screen reader hears title, state and error", () => {
   assert.equal(tree.row(job ?? assert.fail())?.spoken, "Run tests, failed, 500 ms, pytest is missing");
 });
 
-test("the tooltip and the copied text hold all that is known; names make no links", () => {
-  const facts = jobFacts(FAILED, 0, (atMs) => `at ${atMs}`, english);
-  const text = factsTooltip("[x](command:a) | y", facts);
-  assert.match(text, /\| Error \| pytest is missing Install it\\\. \\\(not\\_found\\\) \|/);
-  assert.doesNotMatch(text, /[^\\]\]\(command/);
-  const copied = jobText({ ...JOB, truncated: true }, 5000, english);
-  for (const part of ["Index shop [index, j-1]", "Priority: Batch", "1970-01-01T00:00:01.000Z", "- parse a.py: running", "  - parse: running"]) {
-    assert.ok(copied.includes(part), `${part} in ${copied}`);
-  }
-});
-
 test("what the server did not list is said so", () => {
   const { look } = opened({ ...JOB, truncated: true, tasks: [{ ...TASK, truncated: true }] });
   assert.equal(look().filter((line) => line.includes("not listed")).length, 2);
+});
+
+test("a task's only step is not listed, unless there are more that are not", () => {
+  const [step] = TASK.steps;
+  const steps = [step ?? assert.fail()];
+  assert.equal(opened({ ...JOB, tasks: [{ ...TASK, steps }] }).look().length, 3);
+  const { look, tree } = opened({ ...JOB, tasks: [{ ...TASK, steps, truncated: true }] });
+  assert.deepEqual(look().slice(3), ["      read | done · 1.0 ms", "      and more, which are not listed | "]);
+  const [section] = tree.children();
+  assert.deepEqual([section, ...tree.children(section)].map((node) => node !== undefined && tree.expandable(node)), [true, true]);
+});
+
+test("what stood for something that is gone has no row, no children and is shown anew", () => {
+  const { book, tree, look } = opened(JOB);
+  look();
+  const [section] = tree.children();
+  const [job] = tree.children(section);
+  const [task] = tree.children(job);
+  const [, step] = tree.children(task);
+  assert.deepEqual([job, task, step].map((node) => tree.row(node ?? assert.fail())?.label), ["Index shop", "parse a.py", "parse"]);
+  assert.equal(tree.task(task ?? assert.fail())?.name, "parse a.py");
+  book.take({ ...JOB, tasks: [{ ...TASK, steps: [] }] });
+  assert.equal(tree.row(step ?? assert.fail()), undefined);
+  book.take({ ...JOB, tasks: [] });
+  assert.deepEqual([task, step].map((node) => tree.row(node ?? assert.fail())), [undefined, undefined]);
+  assert.deepEqual([task, step].flatMap((node) => tree.children(node ?? assert.fail())), []);
+  book.clear();
+  assert.equal(tree.row(job ?? assert.fail()), undefined);
+  assert.equal(tree.job(section ?? assert.fail()), undefined);
+  assert.equal(tree.changed(), "all");
+});
+
+test("a tree that is forgotten is asked for anew, also when it has become too large", () => {
+  const { tree, look, book } = opened(JOB);
+  look();
+  tree.forget();
+  assert.equal(tree.changed(), "all");
+  look();
+  const many = Array.from({ length: 20_001 }, (_, number) => ({ ...TASK, taskId: `j-1.${number}`, steps: [] }));
+  book.take({ ...JOB, tasks: many });
+  const [section] = tree.children();
+  const [job] = tree.children(section);
+  const before = tree.children(job)[0];
+  assert.equal(tree.changed(), "all");
+  assert.notEqual(tree.children(job)[0], before);
+});
+
+test("children that others took the place of are a change of their parent, and so is another colour", () => {
+  const { book, tree, look } = opened(JOB);
+  look();
+  book.take({ ...JOB, tasks: [{ ...TASK, taskId: "j-1.9" }] });
+  assert.deepEqual((tree.changed() as JobNode[]).map((node) => node.jobId), ["j-1"]);
+  look();
+  book.take({ ...JOB, tasks: [{ ...TASK, taskId: "j-1.9", steps: TASK.steps.toReversed() }] });
+  assert.deepEqual((tree.changed() as JobNode[]).map((node) => node.step), [0, 1]);
 });

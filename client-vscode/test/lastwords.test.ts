@@ -21,6 +21,8 @@ test("without an exception the last logged error counts, and ordinary lines do n
   assert.equal(lastWords(["12:01 INFO headway: started", "~~~^^^"]), undefined);
 });
 
-test("long words are cut", () => {
-  assert.ok((lastWords([`ValueError: ${"x".repeat(5000)}`]) ?? "").length < 250);
+test("long words are cut, and those that just fit are not", () => {
+  const words = (length: number): string => `ValueError: ${"x".repeat(length - "ValueError: ".length)}`;
+  assert.equal(lastWords([words(200)]), words(200));
+  assert.equal(lastWords([words(201)]), `${words(200)}…`);
 });

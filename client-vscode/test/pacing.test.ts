@@ -31,7 +31,7 @@ class FakeTimer implements Timer {
   }
 }
 
-function paced(): { timer: FakeTimer; offer: (value: string) => void; shown: [number, string][] } {
+function paced(): { timer: FakeTimer; offer: (value: string) => void; dispose: () => void; shown: [number, string][] } {
   const timer = new FakeTimer();
   const shown: [number, string][] = [];
   const traits = {
@@ -40,7 +40,7 @@ function paced(): { timer: FakeTimer; offer: (value: string) => void; shown: [nu
     same: (a: string, b: string) => a === b,
   };
   const pacer = new Pacer<string>(STATUS_PACE, timer, traits, (value) => shown.push([timer.nowMs(), value]));
-  return { timer, offer: (value) => pacer.offer(value), shown };
+  return { timer, offer: (value) => pacer.offer(value), dispose: () => pacer.dispose(), shown };
 }
 
 test("a thousand tasks of 5 ms make at most two changes a second, one of them in counts, and the last one is true", () => {
@@ -105,4 +105,46 @@ test("the same value again changes nothing", () => {
   offer("idle");
   timer.advanceTo(6000);
   assert.equal(shown.length, 1);
+});
+
+test("busy is held from when it was shown first, not from its newest counts", () => {
+  const { timer, offer, shown } = paced();
+  offer("busy 1");
+  timer.advanceTo(900);
+  offer("busy 2");
+  timer.advanceTo(1000);
+  offer("idle");
+  timer.advanceTo(10_000);
+  assert.deepEqual(shown, [[0, "busy 1"], [1000, "busy 2"], [1500, "idle"]]);
+});
+
+test("what is due is shown at once, what comes early at its time, and nothing after the end", () => {
+  const { timer, offer, dispose, shown } = paced();
+  offer("idle");
+  timer.advanceTo(STATUS_PACE.gapMs);
+  offer("paused");
+  assert.deepEqual(shown.at(-1), [500, "paused"]);
+  timer.advanceTo(600);
+  offer("error");
+  assert.equal(shown.length, 2, "an error keeps the gap, too");
+  timer.advanceTo(1000);
+  assert.deepEqual(shown.at(-1), [1000, "error"]);
+  offer("idle");
+  dispose();
+  timer.advanceTo(10_000);
+  assert.equal(shown.length, 3);
+});
+
+test("busy that comes again has to last anew", () => {
+  const { timer, offer, shown } = paced();
+  offer("idle");
+  timer.advanceTo(5000);
+  offer("busy 1");
+  timer.advanceTo(5300);
+  offer("idle");
+  offer("busy 1");
+  timer.advanceTo(5600);
+  assert.equal(shown.length, 1);
+  timer.advanceTo(5700);
+  assert.deepEqual(shown.at(-1), [5700, "busy 1"]);
 });

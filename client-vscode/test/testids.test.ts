@@ -11,6 +11,9 @@ test("an id is a way down the tree, and what stands in brackets stays whole", ()
     within: ["TestB", "test_c", "[x::y/z[0]]"],
   });
   assert.deepEqual(pathOf(FOLDER, "test_a.py").within, []);
+  assert.deepEqual(pathOf(FOLDER, "./tests//test_a.py::test_c").path, ["tests", "test_a.py"]);
+  assert.deepEqual(pathOf(FOLDER, "::test_c"), { folder: FOLDER, path: [], within: ["test_c"] }, "the folder itself is a module");
+  assert.deepEqual(pathOf(FOLDER, "notes.txt::[a]").within, ["", "[a]"], "what pytest's plugins may call theirs");
 });
 
 test("a node's target is what pytest calls it", () => {
@@ -38,6 +41,7 @@ test("files of tests are known by pytest's patterns", () => {
     false,
     false,
   ]);
+  assert.ok(!mayHoldTests("xtest_a.pyc", patterns) && !mayHoldTests("testa_.py", patterns));
   assert.ok(concernsAll("conftest.py") && !concernsAll("shop.py"));
 });
 
@@ -51,6 +55,11 @@ test("an outcome is one line with its time and, where it was skipped, the reason
   assert.equal(outcomeLine({ ...event, event: "passed", durationMs: 1.25 }), "PASSED test_a.py::test_b (1.3 ms)");
   assert.equal(outcomeLine({ ...event, event: "failed", durationMs: 1234.5 }), "FAILED test_a.py::test_b (1235 ms)");
   assert.equal(outcomeLine({ ...event, event: "skipped", message: "no net" }), "SKIPPED test_a.py::test_b: no net");
+  assert.equal(outcomeLine({ ...event, event: "passed", durationMs: 9.96 }), "PASSED test_a.py::test_b (10.0 ms)");
+  assert.equal(outcomeLine({ ...event, event: "passed", durationMs: 10 }), "PASSED test_a.py::test_b (10 ms)");
+  assert.equal(outcomeLine({ ...event, event: "failed", message: "assert 1 == 2" }), "FAILED test_a.py::test_b", "the message stands with the test");
+  assert.equal(outcomeLine({ ...event, event: "skipped" }), "SKIPPED test_a.py::test_b");
+  assert.equal(outcomeLine({ ...event, event: "error" }), "ERROR test_a.py::test_b");
   assert.equal(outcomeLine({ ...event, event: "started" }), undefined);
   assert.equal(terminal("a\nb\r\n"), "a\r\nb\r\n");
 });
