@@ -12,6 +12,7 @@ from headway.session.mending import EditAbilities, Mending
 from headway.session.other_edits import OtherEdits
 from headway.session.rooms import Rooms
 from headway.session.session import Session
+from headway.session.type_fixes import TypeFixes
 
 
 class MendingRequests:
@@ -23,7 +24,9 @@ class MendingRequests:
     def __init__(self, session: Session, rooms: Rooms, capabilities: ClientCapabilities) -> None:
         self._session = session
         abilities = EditAbilities(versions=capabilities.versioned_edits, later=capabilities.resolves_actions)
-        self._mending = Mending(session, rooms.diagnosing.ruff, abilities)
+        types = rooms.diagnosing.types
+        fixes = None if types is None else TypeFixes(session, rooms.navigating.engine, types)
+        self._mending = Mending(session, rooms.diagnosing.ruff, abilities, fixes)
         encoding = capabilities.encoding.value
         self._others = OtherEdits(session, rooms.others, encoding, later=capabilities.resolves_actions)
 

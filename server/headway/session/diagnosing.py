@@ -87,7 +87,7 @@ class Diagnosing(Room):
         self.elsewhere = WorkspaceFindings(context)
         self._found: dict[str, tuple[Document, list[Finding]]] = {}  # by document: what ruff found last, and in what
         first_s = _TYPES_AFTER_S if ruff_after_s else 0.0
-        self._types = TypeFindings(context, engine, self._types_found, first_after_s=first_s) if engine else None
+        self.types = TypeFindings(context, engine, self._types_found, first_after_s=first_s) if engine else None
         self._unseen: set[str] = set()  # documents whose present text could not be looked at so far
 
     # ---- life -------------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class Diagnosing(Room):
         self._keeper.adapt()
         was, now = previous.diagnostics, self._context.settings.diagnostics
         if (was.enabled, was.types) != (now.enabled, now.types) or (
-            self._context.settings.python != previous.python and self._types is not None and self._types.changed()
+            self._context.settings.python != previous.python and self.types is not None and self.types.changed()
         ):
             self._look_again()
         if was.enabled != now.enabled:
@@ -119,12 +119,12 @@ class Diagnosing(Room):
     def folders_changed(self) -> None:
         self._keeper.adapt()
         self.elsewhere.folders_changed()
-        if self._types is not None:
-            self._types.changed()
+        if self.types is not None:
+            self.types.changed()
 
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         self.elsewhere.changed(changes)
-        if self._types is not None and self._types.changed(changes):
+        if self.types is not None and self.types.changed(changes):
             self._look_again()
         told = [change for change in changes if change.uri.rpartition("/")[2] in _CONFIGURATIONS]
         if told:
@@ -177,8 +177,8 @@ class Diagnosing(Room):
         self._unseen.discard(key)
         self._found.pop(key, None)
         self.elsewhere.closed(uri)
-        if self._types is not None:
-            self._types.closed(key)
+        if self.types is not None:
+            self.types.closed(key)
         waiting = self._waiting.pop(key, None)
         if waiting is not None:
             waiting.timer.cancel()
@@ -241,8 +241,8 @@ class Diagnosing(Room):
                     self._unseen.discard(key)
                     self._found[key] = (document, found)
                     self._publish(key, document, found)
-                    if self._types is not None:
-                        self._types.look(document)
+                    if self.types is not None:
+                        self.types.look(document)
         return found
 
     def _types_found(self, document: Document) -> None:
@@ -319,7 +319,7 @@ class Diagnosing(Room):
         self._context.client.publish(document.uri, document.version, self._all_of(document, found))
 
     def _all_of(self, document: Document, found: Sequence[Finding]) -> list[Finding]:
-        return [*found, *(self._types.beside(document, found) if self._types is not None else ())]
+        return [*found, *(self.types.beside(document, found) if self.types is not None else ())]
 
     def _clear(self, key: str) -> None:
         uri = self._published.pop(key, None)

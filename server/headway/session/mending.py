@@ -1,5 +1,7 @@
 """Quick fixes, "fix all", organised imports and formatting, by the ruff server that also finds what is wrong.
 
+Beside ruff's quick fixes stand ty's (see `TypeFixes`).
+
 An editor may ask for these while a file is being saved, so answers are bounded: what is not there in time is nothing.
 ruff counts columns as the client does, and its edits pass through as JSON. An edit for a text that is no longer the
 present one is never given: applied to another text it would do damage.
@@ -20,6 +22,8 @@ from headway.engines.ruff import RuffEngine
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.jobs import RequestSupersededError, value_of
 from headway.session.ports import SessionContext
+from headway.session.type_findings import UNDEFINED
+from headway.session.type_fixes import TypeFixes, touches
 from headway.workspace.documents import Document
 from headway.workspace.uris import identity
 
@@ -63,15 +67,23 @@ class Mending:
     Args:
         ruff: Another room keeps it running.
         abilities: Of the client.
+        types: Knows what ty can do; None: ruff alone is asked.
         save_limit_s: How long a save is held up at most.
     """
 
     def __init__(
-        self, context: SessionContext, ruff: RuffEngine, abilities: EditAbilities, *, save_limit_s: float = SAVE_LIMIT_S
+        self,
+        context: SessionContext,
+        ruff: RuffEngine,
+        abilities: EditAbilities,
+        types: TypeFixes | None = None,
+        *,
+        save_limit_s: float = SAVE_LIMIT_S,
     ) -> None:
         self._context = context
         self._ruff = ruff
         self._abilities = abilities
+        self._types = types
         self._save_limit_s = save_limit_s
 
     async def format(
@@ -123,15 +135,23 @@ class Mending:
             )
             found = report.get("items") if isinstance(report, Mapping) else None
             # ruff's own findings, made now: what the client holds may be of an older text, and lacks ruff's fixes.
-            reported = [item for item in found or () if _touches(item["range"], params.get("range"))]
+            reported = [item for item in found or () if touches(item["range"], params.get("range"))]
         asked: Json = {**params, "context": {**context, "diagnostics": reported}}
         if only:
             asked["context"]["only"] = [_ruffs(kind) for kind in only]
         priority = Priority.CRITICAL if on_whole else Priority.HIGH
-        made = await self._asked(document, "textDocument/codeAction", asked, priority, due_s - loop.time())
+        made, tys = await asyncio.gather(
+            self._asked(document, "textDocument/codeAction", asked, priority, due_s - loop.time()),
+            self._types_fixes(document, params.get("range"), reported, only),
+        )
         known = [item for item in context.get("diagnostics") or () if isinstance(item, Mapping)]
         actions = [self._action(action, document, known) for action in made or () if isinstance(action, dict)]
-        return [action for action in actions if "edit" in action] + await self._wholes(actions, document, only, due_s)
+        at_hand = [action for action in actions if "edit" in action]
+        for one in tys:
+            action = self._tys(one, document, known)
+            if action is not None and action not in at_hand:
+                at_hand.append(action)
+        return at_hand + await self._wholes(actions, document, only, due_s)
 
     async def resolve(self, action: Mapping[str, Any]) -> Json:
         """Return an action with its edits, for the present text; unchanged where there is nothing to say in time.
@@ -144,6 +164,15 @@ class Mending:
         if document is None or not isinstance(kind, str):
             return dict(action)
         return await self._with_edit(dict(action), document, self._save_limit_s)
+
+    async def _types_fixes(
+        self, document: Document, place: object, reported: Sequence[Json], only: Sequence[str]
+    ) -> list[Json]:
+        """Return ty's quick fixes, where quick fixes are asked for."""
+        asked_for = not only or any(_is_within(QUICK_FIX, kind) for kind in only)
+        if self._types is None or not asked_for or not isinstance(place, Mapping):
+            return []
+        return await self._types.actions(document, place, reported)
 
     # ---- one action -------------------------------------------------------------------------------------------------
 
@@ -171,8 +200,8 @@ class Mending:
         """Return ruff's action as ours: of our kind, about the client's own findings, for the text that it is for."""
         action: Json = {**made, "kind": _ours(str(made.get("kind", QUICK_FIX)))}
         about = action.pop("diagnostics", None) or ()
-        codes = [(item.get("code"), item.get("range")) for item in about if isinstance(item, Mapping)]
-        same = [item for item in known if (item.get("code"), item.get("range")) in codes]
+        codes = [(_said(item), item.get("range")) for item in about if isinstance(item, Mapping)]
+        same = [item for item in known if (_said(item), item.get("range")) in codes]
         if same:
             action["diagnostics"] = same
         if isinstance(edit := action.get("edit"), Mapping):
@@ -180,11 +209,19 @@ class Mending:
             action.pop("data", None)
         return action
 
+    def _tys(self, made: Mapping[str, Any], document: Document, known: Sequence[Mapping[str, Any]]) -> Json | None:
+        """Return ty's action as ours; None where it is not about this document alone, which is all that it was for."""
+        edit = made.get("edit")
+        changes = edit.get("changes") if isinstance(edit, Mapping) else None
+        if not isinstance(changes, Mapping) or list(changes) != [document.uri]:
+            return None
+        return self._action({**made, "edit": {"documentChanges": [{"edits": changes[document.uri]}]}}, document, known)
+
     def _edit(self, edit: Mapping[str, Any], document: Document) -> Json:
         changes = edit.get("documentChanges")
         if not isinstance(changes, list):
             return dict(edit)
-        # ruff's actions are about the one document that it was asked about.
+        # The actions are about the one document that it was asked about.
         edits = [one for change in changes for one in _with_mark(document, change["edits"])]
         if not self._abilities.versions:
             return {"changes": {document.uri: edits}}
@@ -263,6 +300,12 @@ def _with_mark(document: Document, edits: Sequence[Json]) -> list[Json]:
     return kept
 
 
+def _said(finding: Mapping[str, Any]) -> object:
+    """Return what a finding says, in one word: a name that is not defined has two."""
+    code = finding.get("code")
+    return UNDEFINED[1] if code in UNDEFINED else code
+
+
 def _ruffs(kind: str) -> str:
     return kind.removesuffix(_OWN) + _RUFFS if kind.endswith(_OWN) else kind
 
@@ -274,13 +317,3 @@ def _ours(kind: str) -> str:
 def _is_within(kind: str, wider: str) -> bool:
     """Whether a kind of action is a wider one, or below it: `source.fixAll` is within `source`."""
     return kind == wider or kind.startswith(f"{wider}.")
-
-
-def _touches(one: Mapping[str, Any], other: object) -> bool:
-    if not isinstance(other, Mapping):
-        return True
-    return _place(one["start"]) <= _place(other["end"]) and _place(other["start"]) <= _place(one["end"])
-
-
-def _place(position: Mapping[str, int]) -> tuple[int, int]:
-    return position["line"], position["character"]

@@ -95,7 +95,7 @@ class Navigating(Room):
         others: OtherEngines | None = None,
     ) -> None:
         self._context = context
-        self._engine = engine
+        self.engine = engine
         self._others = others
         self._encoding = engine.encoding
 
@@ -122,10 +122,10 @@ class Navigating(Room):
             if server is None:
                 return None
         elif way.searches:
-            self._engine.need_searcher()
-            server = self._engine.searcher
+            self.engine.need_searcher()
+            server = self.engine.searcher
         else:
-            server = self._engine.ty
+            server = self.engine.ty
         handle = self._context.scheduler.run(
             self._answer,
             server,

@@ -30,7 +30,7 @@ _LIMIT_S: Final = 60.0
 _STALE_ANSWERS: Final = 3
 _REPORTS: Final = msgspec.json.Decoder(RuffReport | None)
 _SYNTAX: Final = "invalid-syntax"  # ruff says it, and sooner
-_UNDEFINED: Final = ("unresolved-reference", "F821")  # the same, by ty and by ruff
+UNDEFINED: Final = ("unresolved-reference", "F821")  # the same, by ty and by ruff
 
 
 class TypeFindings:
@@ -86,7 +86,7 @@ class TypeFindings:
         known = self._known.get(identity(document.uri))
         if known is None or known[0] is not document or not self.wanted:
             return []
-        undefined, same = _UNDEFINED
+        undefined, same = UNDEFINED
         said = {one.range.start for one in others if one.code == same}
         return [one for one in known[1] if one.code != undefined or one.range.start not in said]
 
