@@ -287,11 +287,17 @@ def test_a_document_that_is_open_before_the_index_is_there_counts_too(tmp_path: 
         ws = Workspace(tmp_path)
         path = ws.define("on_disk", "a.py")
         document = Document(uri=path.as_uri(), language="python", version=1, text="def in_editor():\n    pass\n")
+        new = Document(uri=f"{path.as_uri()}.new.py", language="python", version=1, text="def unsaved():\n    pass\n")
         ws.documents.open(document)
+        ws.documents.open(new)
         async with ws.serving():
             ws.indexing.document_opened(document)
-            await ws.until(lambda: ws.shown("in_editor"))
+            ws.indexing.document_opened(new)
+            await ws.until(lambda: ws.shown("in_editor") and ws.shown("unsaved"))
             assert not ws.shown("on_disk")
+            ws.documents.close(new.uri)
+            ws.indexing.document_closed(new.uri)
+            await ws.until(lambda: not ws.shown("unsaved"))
 
     asyncio.run(scenario())
 

@@ -161,6 +161,21 @@ def test_open_text_counts_and_the_next_start_reads_the_file(folder: Folder) -> N
     assert folder.names() == {"d_a"}
 
 
+def test_open_text_counts_before_there_is_a_file(folder: Folder) -> None:
+    folder.define("d_a")
+    folder.write(".gitignore", "ignored/\n*.gen.py\n")
+    folder.write("env/pyvenv.cfg", "")
+    folder.update()
+    new = "sub/d_new.py"
+    folder.take(indexer.index_open_text(folder.spec, new, "def d_new():\n    pass\n", "python"))
+    assert folder.names() == {"d_a", "d_new"}
+    assert folder.plan(opened=(new,)).forget == ()
+    for path in ("ignored/x.py", "x.gen.py", "env/x.py", "node_modules/x.py", "credentials.py", "x.unheard"):
+        assert indexer.index_open_text(folder.spec, path, "def d_x(): pass", "python").unknown == (path,)
+    folder.take(indexer.index_known_files(folder.spec, new))  # It was closed, and never saved.
+    assert folder.names() == {"d_a"}
+
+
 def test_a_worker_that_dies_after_storing_loses_nothing(folder: Folder) -> None:
     """The same piece of work again gives the same symbols, though all is stored by now."""
     folder.define("d_a", "d_b")

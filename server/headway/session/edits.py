@@ -34,6 +34,7 @@ class Edits:
         self._folder_of = folder_of
         self._numbers = itertools.count(1)
         self._waiting: dict[str, tuple[float, asyncio.TimerHandle]] = {}  # by identity: first edit, and when to index
+        self._early: dict[str, str] = {}  # by identity: paths of what was edited before its folder's index had a place
 
     def edited(self, document: Document, *, at_once: bool = False) -> None:
         """A document has a new text."""
@@ -56,12 +57,21 @@ class Edits:
         if path is not None and (folder := self._folder_of(path)) is not None:
             folder.disk_changed(path)
 
+    def folder_changed(self) -> None:
+        """A folder's index may have its place by now."""
+        for key, path in tuple(self._early.items()):
+            folder = self._folder_of(path)
+            if folder is None or folder.spec is not None:
+                del self._early[key]
+                self._due(key, path)
+
     def close(self) -> None:
         """Index nothing any more."""
         for key in tuple(self._waiting):
             self._forget(key)
 
     def _forget(self, key: str) -> None:
+        self._early.pop(key, None)
         waiting = self._waiting.pop(key, None)
         if waiting is not None:
             waiting[1].cancel()
@@ -73,9 +83,12 @@ class Edits:
             self.index(document, path)
 
     def index(self, document: Document, path: str) -> None:
-        """Put the text of an open document into the index of its folder, if it is known there."""
+        """Put the text of an open document into the index of its folder, if it belongs there."""
         folder = self._folder_of(path)
-        if folder is None or folder.spec is None:
+        if folder is None:
+            return
+        if folder.spec is None:
+            self._early[identity(document.uri)] = path
             return
         spec, inner = folder.spec, folder.relative(path)
         if not inner or language_of(inner) is None:

@@ -196,6 +196,7 @@ class Indexing(Room):
         self._view = None
         if not self._started:
             return
+        self._edits.folder_changed()
         messages = dict.fromkeys(f.setbacks.message for f in self._folders.values() if f.setbacks.message)
         self.context.degraded("index", joined(" ", messages) or None)
         self._on_change()

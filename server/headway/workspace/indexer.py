@@ -23,6 +23,7 @@ from headway.workspace.database import StoreBusyError, StoreError, StoreUnusable
 from headway.workspace.files import FileText, ReadOptions, Skipped, digest, read_file, what_is
 from headway.workspace.former import Content, fits
 from headway.workspace.index import FileIndex, chunks_of, file_name, index_text, language_of
+from headway.workspace.listing import would_belong
 from headway.workspace.opened import FolderSpec, Trouble, close_stores, open_store, sibling_stores, trouble_of
 from headway.workspace.packing import unpack_bodies, unpack_definitions
 from headway.workspace.packs import FILE_WEIGHT, Pack
@@ -123,10 +124,15 @@ def index_known_files(spec: FolderSpec, batch: str) -> Indexed:
 
 
 def index_open_text(spec: FolderSpec, path: str, text: str, language: str) -> Indexed:
-    """Parse and store the text that an editor holds of a known file; the next start reads the file again."""
+    """Parse and store the text that an editor holds of a file; the next start reads the file again.
+
+    The file is known, or it is not on disk yet and would belong to the folder if it were.
+    """
     try:
         if path not in open_store(spec).get([path]):
-            return Indexed(unknown=(path,))
+            is_new = what_is(os.path.join(spec.root, path)) == "missing"
+            if not is_new or not would_belong(spec.root, path, spec.options):
+                return Indexed(unknown=(path,))
     except (StoreError, OSError) as error:
         trouble, reason = trouble_of(error)
         return Indexed(trouble=trouble, reason=reason)

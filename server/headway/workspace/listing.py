@@ -313,6 +313,29 @@ def listing_of(
     return Listing(files=files, skipped={reason: n for reason, n in skipped.items() if n})
 
 
+def would_belong(root: str, path: str, options: ListingOptions) -> bool:
+    """Return whether a file would be listed if it lay at a path relative to the folder, where none lies yet.
+
+    Git is not asked, so rules of a repository around the folder and of the user are not known.
+    """
+    folder = path.rpartition("/")[0]
+    if is_secret(path, options.read) or language_of(path) is None or Foreign(root)(folder) or not _is_text(path):
+        return False
+    excluded = glob_rules(options.exclude)
+    if excluded is not None and excluded.match_file(path):
+        return False
+    base = _rules(os.path.join(root, ".git", "info", "exclude"))
+    rules = (("", base),) if base else ()
+    above = ""
+    for part in path.split("/"):
+        own = _rules(os.path.join(root, above, ".gitignore"))
+        rules = (*rules, (above, own)) if own else rules
+        above = f"{above}/{part}" if above else part
+        if _is_ignored(above if above == path else f"{above}/", rules):
+            return False
+    return True
+
+
 def _is_text(path: str) -> bool:
     """Return whether a path can be written down; names that are no text in the file system's encoding cannot."""
     try:
