@@ -65,6 +65,41 @@ def test_changes_count_on_what_the_one_before_left() -> None:
     assert str(Converter(Encoding.UTF16).changed(Text("ab"), Arguments(changes))) == "😀X\nYb"
 
 
+@given(
+    text=st.text(alphabet="a😀é\n", max_size=12),
+    line=st.integers(0, 4),
+    units=st.integers(0, 9),
+    taken=st.integers(0, 2),
+    typed=st.text(alphabet="b😀\n", max_size=3),
+    encoding=st.sampled_from(list(Encoding)),
+)
+def test_a_key_is_read_as_any_other_change(
+    text: str, line: int, units: int, taken: int, typed: str, encoding: Encoding
+) -> None:
+    key = {"range": {"start": place(line, units), "end": place(line, units + taken)}, "text": typed}
+    nothing = {"range": {"start": place(0, 0), "end": place(0, 0)}, "text": ""}
+    converter = Converter(encoding)
+    alone = converter.changed(Text(text), Arguments({"contentChanges": [key]}))
+    assert str(alone) == str(converter.changed(Text(text), Arguments({"contentChanges": [key, nothing]})))
+
+
+@pytest.mark.parametrize(
+    ("start", "typed", "wrong"),
+    [
+        ({"line": -1, "character": 0}, "a", "range.start.line"),
+        ({"line": 0, "character": True}, "a", "range.start.character"),
+        ({"line": 0, "character": 2**31}, "a", "range.start.character"),
+        ({"line": 0}, "a", "range.start.character"),
+        ({"line": 0, "character": 0}, 1, "text"),
+        (None, "a", "range.start"),
+    ],
+)
+def test_a_wrong_key_is_named(start: object, typed: object, wrong: str) -> None:
+    changes = {"contentChanges": [{"range": {"start": start, "end": start}, "text": typed}]}
+    with pytest.raises(InvalidArgumentError, match=rf"contentChanges\[0\]\.{wrong}"):
+        Converter().changed(Text("old"), Arguments(changes))
+
+
 def test_a_change_without_a_range_is_the_whole_text() -> None:
     changes = {"contentChanges": [{"text": "new"}, {"range": None, "text": "newer"}]}
     assert str(Converter().changed(Text("old"), Arguments(changes))) == "newer"

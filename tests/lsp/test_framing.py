@@ -55,3 +55,15 @@ def test_a_body_that_is_too_long_is_skipped_and_the_next_one_read() -> None:
     found = framer.feed(frame(b"x" * 11) + frame(b"ok"))
     assert found == [b"ok"]
     assert framer.skipped == 1
+
+
+def test_many_messages_at_once_and_a_header_in_two_parts() -> None:
+    framer = Framer()
+    assert framer.feed(frame(b"{}") + b"Content-Length: 0\r\n\r\n" + frame(b"[]") + b"Content-Len") == [
+        b"{}",
+        b"",
+        b"[]",
+    ]
+    assert framer.inside
+    assert framer.feed(b"gth: 1\r\n\r\n1") == [b"1"]
+    assert not framer.inside

@@ -129,7 +129,7 @@ async def test_what_a_question_waited_elsewhere_counts(office: OpenOffice) -> No
 
 @pytest.mark.asyncio
 async def test_a_name_that_the_text_knows_is_not_long_waited_for_and_a_member_is(office: OpenOffice) -> None:
-    """An eighth of the soft deadline has passed: names are shown, what is behind a dot waits for who knows all.
+    """A sixteenth of the soft deadline has passed: names are shown, what is behind a dot waits for who knows all.
 
     Who knows all is the text itself where a class has nothing from elsewhere.
     """

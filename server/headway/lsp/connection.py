@@ -27,6 +27,7 @@ from headway.lsp.errors import (
     RpcError,
     answer,
     answer_async,
+    error_of,
 )
 from headway.lsp.framing import BrokenFramingError, Framer, frame
 from headway.lsp.messages import Encoded, dumps, loads
@@ -262,9 +263,11 @@ class Connection:
         if handler is None:
             _log.debug("unknown notification %s", method[:200])
             return
-        result = answer(lambda: handler(params), method)
-        if result.error is not None:
-            _log.warning("%s was ignored: %s", method, result.error)
+        try:
+            handler(params)
+        # One broken notification must not end the conversation; `error_of` tells what is whose fault.
+        except Exception as error:  # noqa: BLE001
+            _log.warning("%s was ignored: %s", method, error_of(error, method))
 
     async def _finish(self, message_id: MessageId, method: str, work: Coroutine[Any, Any, Any]) -> None:
         self._end(message_id, method, await answer_async(work, method))

@@ -50,6 +50,24 @@ def _units_of(character: str, encoding: Encoding) -> int:
     return 1 if point < 0x80 else 2 if point < 0x800 else 3 if point < 0x10000 else 4
 
 
+def _key(changes: object) -> tuple[int, int, str] | None:
+    """Read a change that is one typed key, as nearly all are: its line, its units and what was typed.
+
+    None for any other, right or wrong: that is read with care. Of a flood of keys this is what each costs.
+    """
+    if type(changes) is not list or len(changes) != 1:
+        return None
+    try:
+        range_, typed = changes[0]["range"], changes[0]["text"]
+        start = range_["start"]
+        line, units = start["line"], start["character"]
+        in_place = start == range_["end"]
+    except (TypeError, KeyError):
+        return None
+    plain = in_place and type(line) is type(units) is int and type(typed) is str
+    return (line, units, typed) if plain and 0 <= line <= _MAX_UINT and 0 <= units <= _MAX_UINT else None
+
+
 class Converter:
     """Converts positions for one conversation, whose encoding is settled at `initialize`."""
 
@@ -74,6 +92,11 @@ class Converter:
 
     def changed(self, text: Text, changes: Arguments) -> Text:
         """Apply the `contentChanges` of a `didChange`, each counted on what the one before it left."""
+        key = _key(changes.mapping.get("contentChanges"))
+        if key is not None:
+            line, units, typed = key
+            place = Position(line, column_at(text.line(line), units, self.encoding))
+            return text.apply((Edit(Range(place, place), typed),))
         for change in changes.each("contentChanges"):
             new = change.text("text")
             range_ = self.range_in(change.inner("range"), text.line) if change.has("range") else None

@@ -53,7 +53,7 @@ _KNOWN_WITHOUT_ENGINE = frozenset({PlaceKind.NAME, PlaceKind.MODULE, PlaceKind.S
 # in which its cancel is there or it is the last one. What it would have set going, ty too, would only be in the way.
 _HURRY_S = 0.025
 _HELD_S = 0.004
-_SHARE_OF_NAMES = 8  # of the soft deadline: so much of it is waited for ty where others know what fits
+_SHARE_OF_NAMES = 16  # of the soft deadline: so much of it is waited for ty where others know what fits
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,14 @@ class Text:
         made = block.typed(within, min(start, end), max(start, end), new)
         if index and made.text.startswith("\n") and self._blocks[index - 1].text.endswith("\r"):
             return None
-        return self._with((*self._blocks[:index], made, *self._blocks[index + 1 :]))
+        text = Text.__new__(Text)
+        text._joined = None
+        text._blocks = (*self._blocks[:index], made, *self._blocks[index + 1 :])
+        longer = len(made.text) - len(block.text)
+        offsets = self._offsets
+        text._offsets = [*offsets[: index + 1], *[offset + longer for offset in offsets[index + 1 :]]]
+        text._lines_before = self._lines_before
+        return text
 
     def _with(self, blocks: tuple[_Block, ...]) -> Text:
         text = Text.__new__(Text)
