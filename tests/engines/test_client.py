@@ -106,6 +106,15 @@ def test_an_answer_that_was_looked_at_leaves_nothing_for_the_garbage_collector(r
     run_virtual(scenario())
 
 
+def test_half_a_surrogate_pair_is_sent_as_a_character_of_its_length(run_virtual: RunVirtual) -> None:
+    async def talk() -> None:
+        wire = Wire()
+        wire.client.notify("textDocument/didOpen", {"text": "a \ud83d b \U0001f600 c"})
+        assert wire.sent[0]["params"]["text"] == "a \ufffd b \U0001f600 c"
+
+    run_virtual(talk())
+
+
 def test_an_error_says_whether_asking_again_helps(run_virtual: RunVirtual) -> None:
     async def talk() -> None:
         wire = Wire()

@@ -8,7 +8,9 @@ a generic decoding of a long list would hold up the loop (1,000 items: 8 ms by `
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +23,7 @@ _HEADER_END = b"\r\n\r\n"
 _FIRST_HEADER = b"content-"
 _LONGEST_HEADER_BYTES = 4096
 _METHOD_NOT_FOUND = -32601
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _ErrorBody(msgspec.Struct):
@@ -185,7 +188,14 @@ class LspClient:
         self._pending.clear()
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        self._write(framed(self._encoder.encode({"jsonrpc": "2.0", **message})))
+        whole = {"jsonrpc": "2.0", **message}
+        try:
+            body = self._encoder.encode(whole)
+        except UnicodeEncodeError:
+            # Half a surrogate pair, which an edit can leave, is no text to the server: a character as long takes its
+            # place, so that all positions stay what they are.
+            body = _LONE_SURROGATE.sub("\ufffd", json.dumps(whole, ensure_ascii=False)).encode()
+        self._write(framed(body))
 
     def _forget(self, reply: asyncio.Future[Any]) -> None:
         if not isinstance(reply, Reply):
