@@ -35,6 +35,9 @@ DEAF_CANCELS = 20
 COMPUTES_S = 0.2  # so much CPU time later a worker has begun its step
 FLOODS = 5
 FLOOD_KEYS = 200
+# Keys a second: a held key gives thirty, a macro or a paste through the keyboard a thousand; an editor that stood still
+# sends them in one piece.
+FLOOD_RATES = (1_000, 5_000, None)
 REST_S = 10.0
 SETTLED_S = 3.0
 TEXT = "class Counter:\n    def increase(self, amount):\n        return amount\n\n\ncounter = Counter()\n\n"
@@ -187,7 +190,8 @@ async def _stopped(worker: psutil.Process) -> float:
 
 async def _floods(scratch: Path) -> list[Figure]:
     """Type many keys at once: how long after the last its list is there, against a key that comes alone."""
-    alone, after = [], []
+    alone: list[float] = []
+    after: dict[int | None, list[float]] = {rate: [] for rate in FLOOD_RATES}
     async with _server(scratch, SETTINGS) as (client, _):
         document = Document(client, client.root / "a.py")
         for _ in range(FLOODS):
@@ -197,22 +201,34 @@ async def _floods(scratch: Path) -> list[Figure]:
             document.insert(".")
             alone.append(await _answered(document))
             document.restore()
-            document.cut((6, 0))
-            requests: list[Request] = []
-            for key in "value = [" + "counter, " * (FLOOD_KEYS // 9) + "counter.":
-                document.insert(key)
-                for request in requests[-1:]:
-                    document.cancel(request)
-                requests.append(document.complete(key))
-            sent_s = time.perf_counter()
-            after.append((await requests[-1].answer).at_s - sent_s)
-            document.restore()
-    ratio = statistics.median(after) / statistics.median(alone)
-    return [
-        Figure(name="one key, its list", value=statistics.median(alone), unit="s"),
-        Figure(name=f"flood of {FLOOD_KEYS} keys, last list", value=statistics.median(after), unit="s"),
-        Figure(name="flood against one key", value=ratio, unit="share", target=1.5),
-    ]
+            for rate in FLOOD_RATES:
+                await asyncio.sleep(0.5)
+                after[rate].append(await _flood(document, rate))
+                document.restore()
+    figures = [Figure(name="one key, its list", value=statistics.median(alone), unit="s")]
+    for rate, times in after.items():
+        which = "in one piece" if rate is None else f"at {rate:,} a second"
+        took_s = statistics.median(times)
+        figures.append(Figure(name=f"flood of {FLOOD_KEYS} keys {which}, last list", value=took_s, unit="s"))
+        ratio = took_s / statistics.median(alone)
+        figures.append(Figure(name=f"flood {which} against one key", value=ratio, unit="share", target=1.5))
+    return figures
+
+
+async def _flood(document: Document, rate: int | None) -> float:
+    """Type keys at a rate, each with its request, which the next key cancels; return when the last one's list came."""
+    document.cut((6, 0))
+    requests: list[Request] = []
+    begun_s = time.perf_counter()
+    for number, key in enumerate("value = [" + "counter, " * (FLOOD_KEYS // 9) + "counter."):
+        if rate is not None:
+            await asyncio.sleep(max(begun_s + number / rate - time.perf_counter(), 0.0))
+        document.insert(key)
+        for request in requests[-1:]:
+            document.cancel(request)
+        requests.append(document.complete(key))
+    sent_s = time.perf_counter()
+    return (await requests[-1].answer).at_s - sent_s
 
 
 async def _answered(document: Document) -> float:
