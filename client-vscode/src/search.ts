@@ -143,7 +143,12 @@ class SearchBox {
     if (before !== undefined && vscode.window.activeTextEditor?.document !== before.document) {
       const { viewColumn = vscode.ViewColumn.Active, selection } = before;
       // The editor takes the focus back by itself; taken later, it would be taken from whatever is open by then.
-      await vscode.window.showTextDocument(before.document, { viewColumn, selection, preserveFocus: true });
+      try {
+        await vscode.window.showTextDocument(before.document, { viewColumn, selection, preserveFocus: true });
+      } catch (error) {
+        // Whoever has opened something else meanwhile is where they want to be.
+        this.context.log.info(`search: ${before.document.uri.toString()} is not shown again: ${String(error)}`);
+      }
     }
   }
 }

@@ -31,6 +31,7 @@ export async function searchChecks(now: Scenario): Promise<void> {
     await editor.page.locator(".quick-input-titlebar .action-label.codicon-list-tree, .quick-input-widget .codicon-list-tree").first().click();
     await eventually(async () => (await results(editor)).some((text) => text.startsWith("shop.py")), "the file in the view");
     await now.shot("search-results");
+    assert.deepEqual(await editor.notifications(), [], "a preview that another took the place of is nobody's business");
   });
   await now.check("similar code is found, and never the code itself", async (editor) => {
     await editor.openFile("test_price.py");
@@ -55,6 +56,7 @@ export async function helpChecks(now: Scenario): Promise<void> {
       return texts.find((text) => text.includes("Looked at"));
     }, "its table", 60_000);
     assert.match(shown, /psutil/);
+    console.log(`      ${/\d+ notifications of the server.*/.exec(shown)?.[0] ?? assert.fail(shown)}`);
     await now.shot("doctor");
   });
 }
