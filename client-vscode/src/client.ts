@@ -6,6 +6,7 @@ import { bounded } from "./bounded";
 import { settledTypes } from "./coexistence";
 import { settingsTree } from "./config";
 import { Connection } from "./connection";
+import { Handling } from "./handling";
 import type { WorkDone } from "./patience";
 import type { Preparation } from "./preparation";
 import type { Phase, Problem } from "./phase";
@@ -41,6 +42,8 @@ export class Sidecar implements vscode.Disposable {
   readonly onQueueState = this.queues.event;
   readonly onJob = this.jobs.event;
   readonly onAlert = this.alarms.event;
+  /** What the servers of this window have told so far. */
+  readonly handling = new Handling(() => performance.now());
   private readonly backoff = new Backoff(RESTART_POLICY);
   private newest: protocol.QueueState | undefined;
   /** What a person has paused; a crash does not change their mind. */
@@ -226,13 +229,15 @@ export class Sidecar implements vscode.Disposable {
         log: this.log,
         trace: this.trace,
         onClient: (client) => {
-          client.onNotification(protocol.QUEUE_STATE, (state: protocol.QueueState) => this.take(attempt, state));
-          client.onNotification(protocol.JOB_UPDATED, (job: protocol.JobInfo) => {
+          const { handling } = this;
+          client.onNotification(protocol.QUEUE_STATE, handling.noted((state: protocol.QueueState) => this.take(attempt, state)));
+          const job = (told: protocol.JobInfo): void => {
             if (this.attempt === attempt) {
-              this.jobs.fire(job);
+              this.jobs.fire(told);
             }
-          });
-          client.onNotification(protocol.ALERT, (alert: protocol.Alert) => this.heed(attempt, alert));
+          };
+          client.onNotification(protocol.JOB_UPDATED, handling.noted(job));
+          client.onNotification(protocol.ALERT, handling.noted((alert: protocol.Alert) => this.heed(attempt, alert)));
         },
         signal: attempt.abort.signal,
       });

@@ -54,5 +54,6 @@ async function examine(context: Context, token: vscode.CancellationToken): Promi
   }
   const version: unknown = Reflect.get(extension.extension.packageJSON as object, "version");
   const status = { phase: server.phase, queue: server.queue, alerts: server.alerts, trusted: vscode.workspace.isTrusted };
-  return { version: String(version), editor: `${vscode.env.appName} ${vscode.version}`, status, folders };
+  const { count, mostMs, worstMs } = server.handling;
+  return { version: String(version), editor: `${vscode.env.appName} ${vscode.version}`, status, told: { count, mostMs, worstMs }, folders };
 }

@@ -12,6 +12,8 @@ export interface Examined {
   readonly version: string;
   readonly editor: string;
   readonly status: StatusInput;
+  /** What the server told by itself, and how long that held the editor's extensions up. */
+  readonly told: { readonly count: number; readonly mostMs: number; readonly worstMs: number };
   /** By folder; undefined where the doctor could not look, for the reason that `failure` says. */
   readonly folders: readonly { readonly name: string; readonly checks: readonly Check[] | undefined; readonly failure: string }[];
 }
@@ -32,8 +34,12 @@ function isCheck(found: unknown): found is Check {
 
 /** Markdown: first what is to be mended, then everything that was looked at. */
 export function report(examined: Examined, t: Translate): string {
-  const { folders, status } = examined;
+  const { folders, status, told } = examined;
   const lines = [`# ${t("Headway: Doctor")}`, "", `${titledState(status, t)}  `, t("Headway {0} in {1}", examined.version, examined.editor)];
+  if (told.count > 0) {
+    const [most, worst] = [told.mostMs, told.worstMs].map((ms) => t("{0} ms", ms.toFixed(2)));
+    lines.push("", t("{0} notifications of the server were handled, 95 % of them within {1}, the longest within {2}.", told.count, most ?? "", worst ?? ""));
+  }
   if (!status.trusted) {
     lines.push("", t("The workspace is in Restricted Mode: nothing of it is executed, so its Python and its tests are not used before you trust it."));
   }

@@ -6,7 +6,7 @@ import { english } from "./words";
 const GOOD: Check = { name: "psutil", verdict: "good", found: "7.2.2", remedy: "" };
 const POOR: Check = { name: "project's Python", verdict: "poor", found: "no <b>environment</b>", remedy: "make .venv | there" };
 const status = { phase: { kind: "stopped" } as const, queue: undefined, alerts: [], trusted: true };
-const about = { version: "0.1.0", editor: "VS Code 1.96", status };
+const about = { version: "0.1.0", editor: "VS Code 1.96", status, told: { count: 0, mostMs: 0, worstMs: 0 } };
 
 test("what is to be mended stands first, with its remedy, and everything stands in the table", () => {
   const text = report({ ...about, folders: [{ name: "shop", checks: [GOOD, POOR], failure: "" }] }, english);
@@ -15,7 +15,7 @@ test("what is to be mended stands first, with its remedy, and everything stands 
   assert.ok(lines.includes("- **project's Python**: no \\<b\\>environment\\</b\\>"), text);
   assert.ok(lines.includes("  → make .venv | there"), text);
   assert.ok(!text.includes("Restricted Mode"));
-  assert.ok(!text.includes("All is well."));
+  assert.ok(!text.includes("All is well.") && !text.includes("notifications"));
   const well = report({ ...about, folders: [{ name: "shop", checks: [GOOD], failure: "" }] }, english);
   assert.ok(well.includes("All is well.") && !well.includes("To mend"), well);
 });
@@ -25,6 +25,11 @@ test("a folder that could not be looked at says why, and Restricted Mode is name
   const text = report({ ...about, status: { ...status, trusted: false }, folders }, english);
   assert.match(text, /Nothing could be looked at here: ended by SIGKILL/);
   assert.match(text, /Restricted Mode/);
+});
+
+test("how long the server's notifications took is told where there were any", () => {
+  const text = report({ ...about, told: { count: 12, mostMs: 0.214, worstMs: 1.5 }, folders: [] }, english);
+  assert.match(text, /^12 notifications of the server were handled, 95 % of them within 0\.21 ms, the longest within 1\.50 ms\.$/m);
 });
 
 test("only what the doctor wrote is read", () => {
