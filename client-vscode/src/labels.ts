@@ -100,7 +100,15 @@ export function statusText(input: StatusInput): string {
   }
   const { queued, running } = totals(input.queue);
   const waiting = `$(layers) ${padded(compact(queued), 4)}`;
-  return now === "paused" ? `${name} ${waiting}` : `${name} $(play) ${padded(compact(running), 2)} ${waiting}`;
+  return now === "paused" ? `${name} ${waiting}` : `${name} ${padded(percent(input.queue), 5)} $(play) ${padded(compact(running), 2)} ${waiting}`;
+}
+
+/** How far all jobs together are whose end is known; "" where there is none. */
+function percent(queue: QueueState): string {
+  const known = queue.jobs.filter((job) => job.progress !== null && (job.total ?? 0) > 0);
+  const total = known.reduce((sum, job) => sum + (job.total ?? 0), 0);
+  const done = known.reduce((sum, job) => sum + job.done, 0);
+  return total === 0 ? "" : `${Math.floor((100 * done) / total)} %`;
 }
 
 /** The state in words, with its reason where it has one. */

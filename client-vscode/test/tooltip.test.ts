@@ -55,7 +55,7 @@ test("the bar shows what waits while busy or paused, and what runs while busy", 
   const shown = (["idle", "busy", "paused", "degraded", "starting"] as const).map((state) => statusText(at({ state, queues })));
   assert.deepEqual(shown, [
     "$(check) Headway",
-    "$(sync~spin) Headway $(play) 3\u2007 $(layers) 6\u2007\u2007\u2007",
+    "$(sync~spin) Headway \u2007\u2007\u2007\u2007\u2007 $(play) 3\u2007 $(layers) 6\u2007\u2007\u2007",
     "$(debug-pause) Headway $(layers) 6\u2007\u2007\u2007",
     "$(warning) Headway",
     "$(loading~spin) Headway",
@@ -63,6 +63,17 @@ test("the bar shows what waits while busy or paused, and what runs while busy", 
   assert.equal(statusText(at({ state: "busy", queues }, { trusted: false })).split(" ")[0], "$(sync~spin)");
   assert.equal(statusText(inPhase({ kind: "preparing" })), "$(loading~spin) Headway");
   assert.equal(statusText(inPhase({ kind: "stopped" })), "$(circle-slash) Headway");
+});
+
+test("the bar says how far all are together whose end is known", () => {
+  const shown = (...jobs: ActiveJob[]): string | undefined => /Headway (.{5}) /.exec(statusText(at({ state: "busy", jobs })))?.[1]?.replaceAll("\u2007", "");
+  const other: ActiveJob = { ...INDEXING, progress: 0.29, done: 29, total: 300 };
+  assert.equal(shown(INDEXING), "42 %");
+  assert.equal(shown(INDEXING, other), "17 %", "71 of 400");
+  assert.equal(shown({ ...INDEXING, done: 100 }), "100 %");
+  assert.equal(shown(INDEXING, { ...other, progress: null }), "42 %");
+  assert.equal(shown({ ...other, total: null }), "");
+  assert.equal(shown({ ...other, total: 0, done: 0 }), "");
 });
 
 test("durations, shares and states of jobs are short words", () => {
