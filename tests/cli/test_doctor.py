@@ -53,6 +53,8 @@ def test_people_read_what_to_do(project: Path, tmp_path: Path, capsys: pytest.Ca
     assert "! cache folder: " in said
     assert "    → make it writable, or set XDG_CACHE_HOME" in said
     assert said.rstrip().endswith("to mend")
+    assert doctor(project / "nowhere") == 2
+    assert "nowhere is no folder" in capsys.readouterr().err
 
 
 def test_what_is_missing_or_damaged_is_named(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
 import ipaddress
 import os
 import sys
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _INTERRUPTED = 130  # as of a program that Ctrl+C ended
+_UNREAD = 141  # as of a program that wrote to a pipe which nobody reads any more
 # How long the loop waits for a thread that computes (sqlite's and psutil's callers do a little) to step aside; the
 # interpreter's own 5 ms would be felt.
 _SWITCH_S = 0.0005
@@ -19,18 +21,48 @@ _LEVELS = ("error", "warning", "info", "debug")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Carry out a command line; returns the exit code, 2 for one that makes no sense."""
+    """Carry out a command line; returns the exit code, 2 for one that makes no sense or whose output has no room."""
+    _open_what_is_closed()
+    try:
+        try:
+            return _carried_out(arguments)
+        finally:
+            sys.stdout.flush()  # here, where it can still be said what is wrong
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        _write_nowhere()
+        return _UNREAD
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EIO, errno.EBADF) or error.filename is not None:
+            raise
+        _write_nowhere()
+        sys.stderr.write(f"headway: the output cannot be written: {os.strerror(error.errno)}\n")
+        return 2
+
+
+def _open_what_is_closed() -> None:
+    """Where standard streams are closed the next file to be opened would become one, and what is said go into it."""
+    for number, mode in ((0, "r"), (1, "w"), (2, "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - it stays for good
+            setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
+
+
+def _write_nowhere() -> None:
+    """What could not be written must not be tried again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _carried_out(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["demo"]:  # Its options are its own; argparse would take them for ours.
         from headway.demo import main as demo
 
         return demo(arguments[1:])
-    try:
-        return _carried_out(_parser().parse_args(arguments))
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-
-
-def _carried_out(options: argparse.Namespace) -> int:
+    options = _parser().parse_args(arguments)
     if options.version:
         from importlib.metadata import version
 
@@ -131,7 +163,9 @@ def _parser() -> argparse.ArgumentParser:
         "(its key: $HEADWAY_EMBEDDINGS_KEY)",
     )
     search.add_argument("--json", action="store_true", help="write one JSON object, for programs")
-    search.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many, 200 at most (default: 20)")
+    search.add_argument(
+        "--limit", type=_count, default=20, metavar="N", help="at most so many, 200 at most (default: 20)"
+    )
     doctor = commands.add_parser(
         "doctor",
         help="say what is found, what is missing and how to mend it",
@@ -144,6 +178,12 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--cache-dir", type=Path, metavar="PATH", help="where the editor keeps its indexes")
     commands.add_parser("demo", help="show the server at work on a code base", add_help=False)
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
 
 
 def _loopback(text: str) -> tuple[str, int]:

@@ -45,11 +45,16 @@ class Check:
 
 
 def doctor(path: Path, *, as_json: bool = False, cache_dir: Path | None = None) -> int:
-    """Look at everything and write what is there. Return 0 where all is good, 1 where something is to be mended.
+    """Look at everything and write what is there.
+
+    Returns 0 where all is good, 1 where something is to be mended, 2 where there is no such folder.
 
     Args:
         path: The project's folder.
     """
+    if not path.is_dir():
+        sys.stderr.write(f"headway: {path} is no folder; name the folder of a project\n")
+        return 2
     checks: list[Check] = []
     for check in _checks(path.resolve(), cache_dir or default_cache_dir()):
         checks.append(check)
