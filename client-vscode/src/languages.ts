@@ -15,9 +15,12 @@ export function servedLanguages(engines: unknown): readonly string[] {
   return [...new Set(["python", ...named.filter((language) => language !== undefined)])];
 }
 
-/** Files and texts that were never saved, of each language. */
+/** Files and texts that were never saved, of each language, and the cells of notebooks with Python. */
 export function documentSelector(languages: readonly string[]): Selected[] {
-  return languages.flatMap((language) => ["file", "untitled"].map((scheme) => ({ scheme, language })));
+  return languages.flatMap((language) => {
+    const schemes = language === "python" ? ["file", "untitled", "vscode-notebook-cell"] : ["file", "untitled"];
+    return schemes.map((scheme) => ({ scheme, language }));
+  });
 }
 
 function languageOf(engine: unknown): string | undefined {

@@ -22,3 +22,10 @@ test("files and unsaved texts count", () => {
     { scheme: "untitled", language: "go" },
   ]);
 });
+
+test("cells of notebooks count where they are Python, which the server knows as parts of their notebook", () => {
+  assert.deepEqual(
+    documentSelector(["python", "go"]).map(({ scheme, language }) => `${scheme} ${language}`),
+    ["file python", "untitled python", "vscode-notebook-cell python", "file go", "untitled go"],
+  );
+});

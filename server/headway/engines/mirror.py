@@ -4,17 +4,22 @@ An engine need not hear of each key: a change of text makes it drop what it is w
 to date just before it is asked, by one ranged change per document that the comparison of both texts gives. That also
 lets a question be put to a text that differs a little from the editor's (`Mirror.update` with `instead`).
 
+An engine that knows notebooks is given their cells as parts of them: each cell sees what those before it define. Where
+cells have come, gone or moved, the notebook is closed and opened as it is now.
+
 Pure: documents in, messages out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from headway.workspace.documents import Document
+from headway.workspace.notebooks import CODE, Notebook
 from headway.workspace.text import Position, Text
+from headway.workspace.uris import identity
 
 Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
 Message: TypeAlias = tuple[str, dict[str, Any]]
@@ -61,6 +66,13 @@ class _Copy:
 
 
 @dataclass(slots=True)
+class _NotebookCopy:
+    uri: str
+    cells: tuple[str, ...]  # identities, in order
+    version: int = 1
+
+
+@dataclass(slots=True)
 class Mirror:
     """What the engine has been told. One for each run of the engine.
 
@@ -69,6 +81,8 @@ class Mirror:
 
     encoding: Encoding
     _copies: dict[str, _Copy] = field(default_factory=dict)
+    _notebooks: dict[str, _NotebookCopy] = field(default_factory=dict)  # by URI
+    _highest: int = 0  # number of a text in a notebook that was closed
 
     def update(
         self,
@@ -77,12 +91,14 @@ class Mirror:
         instead: tuple[str, Text] | None = None,
         held: Collection[str] = (),
         language: str = "python",
+        notebooks: Sequence[Notebook] = (),
     ) -> list[Message]:
         """Return the notifications after which the engine has these documents, in the order to send them.
 
         Args:
             documents: All open documents by identity; those of another language or too long are left out.
             instead: An identity and the text that the engine shall have for it until the next update.
+            notebooks: The open notebooks, where the engine knows what they are.
             held: Documents whose text the engine is working at: it keeps what it has of them, if it has them at all.
         """
         wanted = {
@@ -90,12 +106,29 @@ class Mirror:
             for key, document in documents.items()
             if document.language == language and len(document.content) <= LONGEST_TEXT
         }
-        messages = [self._close(key) for key in [key for key in self._copies if key not in wanted]]
+        cells = _cells(notebooks, wanted) if notebooks else {}
+        messages: list[Message] = []
+        if self._notebooks:
+            shown = [uri for uri, known in self._notebooks.items() if cells.get(uri) != known.cells]
+            messages += [self._close_notebook(uri) for uri in shown]
+        in_notebooks = {key for keys in cells.values() for key in keys}
+        told = {key for known in self._notebooks.values() for key in known.cells}
+        gone = [key for key in self._copies if key not in told and (key not in wanted or key in in_notebooks)]
+        messages += [self._close(key) for key in gone]
         for key, document in wanted.items():
-            if key in held and key in self._copies:
+            if key in in_notebooks or (key in held and key in self._copies):
                 continue
             text = instead[1] if instead is not None and instead[0] == key else document.content
             messages.extend(self._bring(key, document, text, language))
+        for notebook in notebooks:
+            if keys := cells.get(notebook.uri):
+                texts = {key: wanted[key].content for key in keys}
+                if instead is not None and instead[0] in texts:
+                    texts[instead[0]] = instead[1]
+                if notebook.uri in self._notebooks:
+                    messages += self._change_notebook(notebook, wanted, texts, held)
+                else:
+                    messages.append(self._open_notebook(notebook, wanted, texts, language))
         return messages
 
     def knows(self, key: str) -> bool:
@@ -114,24 +147,66 @@ class Mirror:
 
     def _bring(self, key: str, document: Document, text: Text, language: str) -> Iterable[Message]:
         copy = self._copies.get(key)
-        own = text is document.content
         if copy is not None and copy.uri != document.uri:
             yield self._close(key)
             copy = None
         if copy is None:
-            self._copies[key] = _Copy(document.uri, text, 1, document if own else None)
-            item = {"uri": document.uri, "languageId": language, "version": 1, "text": str(text)}
-            yield "textDocument/didOpen", {"textDocument": item}
-            return
+            yield "textDocument/didOpen", {"textDocument": self._opened(key, document, text, 1, language)}
+        elif (change := self._taken(copy, document, text)) is not None:
+            identifier = {"uri": document.uri, "version": copy.version}
+            yield "textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]}
+
+    def _opened(self, key: str, document: Document, text: Text, version: int, language: str) -> dict[str, Any]:
+        self._copies[key] = _Copy(document.uri, text, version, document if text is document.content else None)
+        return {"uri": document.uri, "languageId": language, "version": version, "text": str(text)}
+
+    def _taken(self, copy: _Copy, document: Document, text: Text) -> dict[str, Any] | None:
+        """Make a text the copy's own; return the change that it is, None where it is none."""
+        own = text is document.content
         if copy.text is text or (own and copy.source is document):
-            return
+            return None
         change = self._change(copy.text, text)
         copy.text = text
         copy.source = document if own else None
         if change is not None:
             copy.version += 1
-            identifier = {"uri": document.uri, "version": copy.version}
-            yield "textDocument/didChange", {"textDocument": identifier, "contentChanges": [change]}
+        return change
+
+    def _open_notebook(
+        self, notebook: Notebook, documents: Mapping[str, Document], texts: Mapping[str, Text], language: str
+    ) -> Message:
+        # A cell's number is never the same again: who asked about what stood there before sees that it was disturbed.
+        items = [self._opened(key, documents[key], text, self._highest + 1, language) for key, text in texts.items()]
+        self._notebooks[notebook.uri] = _NotebookCopy(notebook.uri, tuple(texts))
+        cells = [{"kind": CODE, "document": item["uri"]} for item in items]
+        opened = {"uri": notebook.uri, "notebookType": notebook.type, "version": 1, "cells": cells}
+        return "notebookDocument/didOpen", {"notebookDocument": opened, "cellTextDocuments": items}
+
+    def _change_notebook(
+        self,
+        notebook: Notebook,
+        documents: Mapping[str, Document],
+        texts: Mapping[str, Text],
+        held: Collection[str],
+    ) -> Iterator[Message]:
+        changed = []
+        for key, text in texts.items():
+            copy = self._copies[key]
+            if key not in held and (change := self._taken(copy, documents[key], text)) is not None:
+                changed.append({"document": {"uri": copy.uri, "version": copy.version}, "changes": [change]})
+        if changed:
+            known = self._notebooks[notebook.uri]
+            known.version += 1
+            identifier = {"uri": notebook.uri, "version": known.version}
+            change = {"cells": {"textContent": changed}}
+            yield "notebookDocument/didChange", {"notebookDocument": identifier, "change": change}
+
+    def _close_notebook(self, uri: str) -> Message:
+        known = self._notebooks.pop(uri)
+        copies = [self._copies.pop(key) for key in known.cells]
+        self._highest = max(self._highest, *(copy.version for copy in copies))
+        cells = [{"uri": copy.uri} for copy in copies]
+        return "notebookDocument/didClose", {"notebookDocument": {"uri": uri}, "cellTextDocuments": cells}
 
     def _change(self, old: Text, new: Text) -> dict[str, Any] | None:
         before, after = str(old), str(new)
@@ -154,6 +229,19 @@ class Mirror:
     def _close(self, key: str) -> Message:
         copy = self._copies.pop(key)
         return "textDocument/didClose", {"textDocument": {"uri": copy.uri}}
+
+
+def _cells(notebooks: Sequence[Notebook], documents: Mapping[str, Document]) -> dict[str, tuple[str, ...]]:
+    """Return the identities of the cells with code of each notebook that has any among these documents, by its URI."""
+    cells: dict[str, tuple[str, ...]] = {}
+    taken: set[str] = set()
+    for notebook in notebooks:
+        named = (identity(uri) for uri in notebook.code())
+        keys = dict.fromkeys(key for key in named if key in documents and key not in taken)
+        if keys:
+            cells[notebook.uri] = tuple(keys)
+            taken.update(keys)
+    return cells
 
 
 def common_ends(left: str, right: str) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import logging
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from headway.engines.mirror import Encoding, Mirror
 from headway.scheduler.executors.children import Child, PriorityClass, ProgramMissingError, RestartDelay
 from headway.wording import say
 from headway.workspace.documents import Document
+from headway.workspace.notebooks import Notebook
 from headway.workspace.text import Text
 
 _log = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class LanguageServer:
         self.capabilities: Mapping[str, Any] = {}
         self.restarts = 0
         self._documents = documents
+        self.notebooks: Callable[[], Sequence[Notebook]] = tuple  # the open ones; for who has any
         self._state_changed = state_changed
         self._without = without
         self._client: LspClient | None = None
@@ -298,7 +300,12 @@ class LanguageServer:
         if client is None or mirror is None:
             raise EngineUnavailableError(self.name, self.message or "it is being started")
         held = [key for key in self._asked_about if key != about]
-        for name, body in mirror.update(self._documents(), instead=instead, held=held, language=self.language):
+        # One that does not know notebooks is given each cell as a text of its own.
+        notebooks = self.notebooks() if self.capabilities.get("notebookDocumentSync") else ()
+        messages = mirror.update(
+            self._documents(), instead=instead, held=held, language=self.language, notebooks=notebooks
+        )
+        for name, body in messages:
             client.notify(name, body)
         reply = client.request(method, params, decoder=decoder)
         if about is not None and not reply.done():

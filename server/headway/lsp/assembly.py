@@ -103,6 +103,10 @@ class Assembly:
             tongue=tongue,
         ).register(connection)
         WorkspaceSync(self._session, converter, self._pull_settings).register(connection)
+        if capabilities.notebooks:
+            from headway.lsp.notebook_sync import NotebookSync  # only where a client may tell of any
+
+            NotebookSync(self._session, converter).register(connection)
         connection.notifications["window/workDoneProgress/cancel"] = self._progress_cancelled
 
     async def start(self) -> None:

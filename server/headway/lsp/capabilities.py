@@ -44,6 +44,7 @@ class ClientCapabilities:
     versioned_edits: bool
     takes_actions: bool
     resolves_actions: bool
+    notebooks: bool
 
 
 def client_capabilities(tree: object) -> ClientCapabilities:
@@ -83,6 +84,7 @@ def client_capabilities(tree: object) -> ClientCapabilities:
         takes_actions=dig(action, "codeActionLiteralSupport") is not None,
         resolves_actions="edit" in _texts(dig(action, "resolveSupport", "properties"))
         and dig(action, "dataSupport") is True,
+        notebooks=dig(tree, "notebookDocument", "synchronization") is not None,
     )
 
 
@@ -141,6 +143,12 @@ def server_capabilities(
         "executeCommandProvider": {"commands": list(COMMANDS)},
         "experimental": {"headway": headway},
     }
+    if client.notebooks:
+        # Cells in other languages stay texts of their own, where a client tells of them.
+        capabilities["notebookDocumentSync"] = {
+            "notebookSelector": [{"notebook": "*", "cells": [{"language": "python"}]}],
+            "save": True,
+        }
     if client.takes_actions:
         kinds = ["quickfix", "source.fixAll.headway", "source.organizeImports.headway"]
         capabilities["codeActionProvider"] = {"codeActionKinds": kinds, "resolveProvider": client.resolves_actions}

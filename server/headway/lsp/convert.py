@@ -90,14 +90,14 @@ class Converter:
         start = self.position_in(first, lines)
         return Range(start, start if first.mapping == last.mapping else self.position_in(last, lines))
 
-    def changed(self, text: Text, changes: Arguments) -> Text:
+    def changed(self, text: Text, changes: Arguments, under: str = "contentChanges") -> Text:
         """Apply the `contentChanges` of a `didChange`, each counted on what the one before it left."""
-        key = _key(changes.mapping.get("contentChanges"))
+        key = _key(changes.mapping.get(under))
         if key is not None:
             line, units, typed = key
             place = Position(line, column_at(text.line(line), units, self.encoding))
             return text.apply((Edit(Range(place, place), typed),))
-        for change in changes.each("contentChanges"):
+        for change in changes.each(under):
             new = change.text("text")
             range_ = self.range_in(change.inner("range"), text.line) if change.has("range") else None
             text = text.apply((Edit(range_, new),))

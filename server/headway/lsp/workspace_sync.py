@@ -56,13 +56,7 @@ class WorkspaceSync:
         )
 
     def did_open(self, params: object) -> None:
-        item = Arguments(params).inner("textDocument")
-        document = Document(
-            uri=item.text("uri"),
-            language=item.text("languageId", "plaintext"),
-            version=item.integer("version", 0, low=-(2**31)),
-            text=item.text("text"),
-        )
+        document = text_document(Arguments(params).inner("textDocument"))
         self._session.open_document(document)
 
     def did_change(self, params: object) -> None:
@@ -122,6 +116,16 @@ class WorkspaceSync:
 
     def trust_granted(self, params: object) -> None:
         self._session.grant_trust()
+
+
+def text_document(item: Arguments) -> Document:
+    """Return the document that a `TextDocumentItem` is."""
+    return Document(
+        uri=item.text("uri"),
+        language=item.text("languageId", "plaintext"),
+        version=item.integer("version", 0, low=-(2**31)),
+        text=item.text("text"),
+    )
 
 
 def _nothing(params: Any) -> None:

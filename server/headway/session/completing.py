@@ -12,7 +12,7 @@ import itertools
 import math
 import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -112,6 +112,10 @@ class Completing(Room):
         self._ahead.closed(identity(uri))
         if self._others is not None:
             self._others.closed(identity(uri))
+
+    def notebook_changed(self, others: Sequence[Document]) -> None:
+        for document in others:
+            self._drop(identity(document.uri))
 
     async def complete(
         self, uri: str, position: Position, *, asked_s: float | None = None, sent_for: Document | None = None
@@ -235,7 +239,13 @@ class Completing(Room):
             return True
         if word.place.kind is PlaceKind.MEMBER and self._good_without_engine(word, prefix) and word.all_here:
             return True
-        return bool(prefix) and word.place.kind in _KNOWN_WITHOUT_ENGINE and self._good_without_engine(word, prefix)
+        if (
+            not prefix
+            or word.place.kind not in _KNOWN_WITHOUT_ENGINE
+            or self._context.documents.in_notebook(word.document.uri)
+        ):
+            return False  # What the cells before it define is written elsewhere.
+        return self._good_without_engine(word, prefix)
 
     def _good_without_engine(self, word: TypedWord, prefix: str) -> bool:
         # In a string there is seldom anything: nobody is made to wait for it.

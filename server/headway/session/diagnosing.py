@@ -79,6 +79,7 @@ class Diagnosing(Room):
         self._context = context
         self._encoding = encoding
         self.ruff = ruff.RuffEngine(lambda: context.documents.snapshot(), self._engine_changed)
+        self.ruff.notebooks = lambda: context.documents.notebooks()
         self._keeper = ServerKeeper(self.ruff, self._wanted, context.degraded)
         self._waiting: dict[str, _Waiting] = {}
         self._texts: dict[str, str] = {}  # by document: as it was at the last change
@@ -88,6 +89,7 @@ class Diagnosing(Room):
         self._found: dict[str, tuple[Document, list[Finding]]] = {}  # by document: what ruff found last, and in what
         first_s = _TYPES_AFTER_S if ruff_after_s else 0.0
         self.types = TypeFindings(context, engine, self._types_found, first_after_s=first_s) if engine else None
+        self._refresh: asyncio.TimerHandle | None = None  # of a client that pulls, soon, as a notebook has changed
         self._unseen: set[str] = set()  # documents whose present text could not be looked at so far
 
     # ---- life -------------------------------------------------------------------------------------------------------
@@ -101,6 +103,8 @@ class Diagnosing(Room):
         for waiting in self._waiting.values():
             waiting.timer.cancel()
         self._waiting.clear()
+        if self._refresh is not None:
+            self._refresh.cancel()
         await self._keeper.close()
 
     def settings_changed(self, previous: Settings) -> None:
@@ -183,6 +187,19 @@ class Diagnosing(Room):
         if waiting is not None:
             waiting.timer.cancel()
         self._clear(key)
+
+    def notebook_changed(self, others: Sequence[Document]) -> None:
+        for document in others:
+            if self.types is not None:
+                self.types.closed(identity(document.uri))
+            self._changed(document)
+        if self._context.client.pulls_diagnostics:
+            # A client that pulls asks for the cell that was changed, and once it rests, for the others.
+            if self._refresh is not None:
+                self._refresh.cancel()
+            quiet_s = self._context.settings.diagnostics.debounce_ms / 1000
+            refresh = self._context.client.refresh_diagnostics
+            self._refresh = asyncio.get_running_loop().call_later(quiet_s, refresh)
 
     def _look_again(self) -> None:
         for document in self._context.documents.snapshot().values():

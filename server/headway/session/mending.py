@@ -145,7 +145,8 @@ class Mending:
             self._types_fixes(document, params.get("range"), reported, only),
         )
         known = [item for item in context.get("diagnostics") or () if isinstance(item, Mapping)]
-        actions = [self._action(action, document, known) for action in made or () if isinstance(action, dict)]
+        made = [action for action in made or () if isinstance(action, dict)]
+        actions = [self._action(action, document, known) for action in made if not _is_wider(action)]
         at_hand = [action for action in actions if "edit" in action]
         for one in tys:
             action = self._tys(one, document, known)
@@ -205,6 +206,8 @@ class Mending:
         if same:
             action["diagnostics"] = same
         if isinstance(edit := action.get("edit"), Mapping):
+            if not _is_about(edit, document):
+                return {key: value for key, value in action.items() if key != "edit"}
             action["edit"] = self._edit(edit, document)
             action.pop("data", None)
         return action
@@ -221,7 +224,6 @@ class Mending:
         changes = edit.get("documentChanges")
         if not isinstance(changes, list):
             return dict(edit)
-        # The actions are about the one document that it was asked about.
         edits = [one for change in changes for one in _with_mark(document, change["edits"])]
         if not self._abilities.versions:
             return {"changes": {document.uri: edits}}
@@ -298,6 +300,18 @@ def _with_mark(document: Document, edits: Sequence[Json]) -> list[Json]:
             edit = {**edit, "newText": _MARK + edit["newText"].removeprefix(_MARK)}
         kept.append(edit)
     return kept
+
+
+def _is_wider(action: Mapping[str, Any]) -> bool:
+    """Whether an action is about a whole notebook: its edits would be for other texts than the one asked about."""
+    return str(action.get("kind", "")).startswith("notebook.")
+
+
+def _is_about(edit: Mapping[str, Any], document: Document) -> bool:
+    """Whether an edit changes this document alone, which is all that it was asked about."""
+    changes = edit.get("documentChanges")
+    uris = [change.get("textDocument", {}).get("uri") for change in changes] if isinstance(changes, list) else ()
+    return all(identity(uri) == identity(document.uri) for uri in uris if isinstance(uri, str))
 
 
 def _said(finding: Mapping[str, Any]) -> object:

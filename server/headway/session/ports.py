@@ -154,6 +154,12 @@ class Room:
     def document_closed(self, uri: str) -> None:
         """The document is no longer open; the text on disk counts again."""
 
+    def notebook_changed(self, others: Sequence[Document]) -> None:
+        """Cells of a notebook were changed, came, went or moved; `others` are those of it whose text is what it was.
+
+        What is known of them may no longer hold. Cells that are new, changed or gone are told as documents.
+        """
+
     def files_changed(self, changes: Sequence[FileChange]) -> None:
         """Files changed on disk, as the client or a watcher saw it; merged, in order."""
 

@@ -70,6 +70,7 @@ class PythonEngine(Room):
             without=say("Meanwhile references cannot be found."),
             completes=False,
         )
+        self.ty.notebooks = self.searcher.notebooks = lambda: context.documents.notebooks()
         # One core stays free for what else the first one's answers need; the second gives way to everything by itself.
         cores = os.cpu_count() or 2
         self._keeper = ServerKeeper(

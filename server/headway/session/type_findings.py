@@ -55,6 +55,7 @@ class TypeFindings:
         self._first_after_s = first_after_s
         self._known: dict[str, tuple[Document, list[Finding]]] = {}
         self._is_type_checked: bool | None = None  # None: to be looked up
+        self._voided = 0  # how often what was being looked for was no longer of use
 
     @property
     def wanted(self) -> bool:
@@ -78,8 +79,9 @@ class TypeFindings:
         return True
 
     def closed(self, key: str) -> None:
-        """A document was closed."""
+        """A document was closed, or what it builds on is another: what was found in it, or is just being, is void."""
         self._known.pop(key, None)
+        self._voided += 1
 
     def beside(self, document: Document, others: Sequence[Finding]) -> list[Finding]:
         """Return the type errors of a document's present text, as far as known, without what others have said."""
@@ -123,7 +125,7 @@ class TypeFindings:
                     await ty.ready()
                     if self._context.documents.get(document.uri) is not document:
                         return  # The newer text is looked at in its turn.
-                    params = {"textDocument": {"uri": document.uri}}
+                    params, voided = {"textDocument": {"uri": document.uri}}, self._voided
                     try:
                         reply = ty.ask("textDocument/diagnostic", params, about=key, decoder=_REPORTS)
                         report = await reply
@@ -131,7 +133,7 @@ class TypeFindings:
                         if not error.stale:
                             raise
                         continue
-                    if not reply.disturbed:
+                    if not reply.disturbed and self._voided == voided:
                         self._take(key, document, findings(document, report, ty.encoding, source="ty"))
                         return
         except TimeoutError:

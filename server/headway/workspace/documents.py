@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from headway.workspace.notebooks import Notebook
 from headway.workspace.text import Edit, Position, Range, Text
 from headway.workspace.uris import identity
 
@@ -76,6 +77,7 @@ class Documents:
 
     def __init__(self) -> None:
         self._open: dict[str, Document] = {}
+        self._notebooks: dict[str, Notebook] = {}
 
     def open(self, document: Document) -> None:
         """Add a document; one that is open already is replaced, spelling included."""
@@ -110,6 +112,27 @@ class Documents:
     def snapshot(self) -> Mapping[str, Document]:
         """Return all open documents by identity, as they are now."""
         return MappingProxyType(dict(self._open))
+
+    def set_notebook(self, notebook: Notebook) -> None:
+        """Add a notebook, or take it as it is now; the texts of its cells are opened by themselves."""
+        self._notebooks[identity(notebook.uri)] = notebook
+
+    def remove_notebook(self, uri: str) -> Notebook | None:
+        """Remove and return a notebook; None where it is not open."""
+        return self._notebooks.pop(identity(uri), None)
+
+    def notebook(self, uri: str) -> Notebook | None:
+        """Return the open notebook of a URI."""
+        return self._notebooks.get(identity(uri))
+
+    def notebooks(self) -> tuple[Notebook, ...]:
+        """Return all open notebooks."""
+        return tuple(self._notebooks.values())
+
+    def in_notebook(self, uri: str) -> bool:
+        """Return whether a document is a cell of an open notebook."""
+        key = identity(uri) if self._notebooks else ""
+        return any(identity(cell) == key for notebook in self._notebooks.values() for cell in notebook.code())
 
     def __len__(self) -> int:
         return len(self._open)
