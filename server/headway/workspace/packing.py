@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
-from itertools import accumulate, islice
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import accumulate, count, islice
 from operator import add, sub
 
 from headway.workspace.index import Chunk, Definition, chunks_of
@@ -54,15 +55,15 @@ def pack_bodies(chunks: Sequence[Chunk]) -> bytes:
     Each word of a file once, and of each text which of them it holds: in their order in the file, since the full-text
     table counts words and knows no phrases. That takes a quarter less than the texts as they are.
     """
-    numbers: dict[str, int] = {}
-    values: list[int] = []
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    block = bytearray()
     former = 0
     for chunk in chunks:
-        held = sorted([numbers.setdefault(word, len(numbers)) for word in chunk.body.split()])
-        values += (chunk.ordinal - former, len(held), *map(sub, held, [0, *held]))
+        held = sorted(map(numbers.__getitem__, chunk.body.split()))
+        block += _small((chunk.ordinal - former, len(held), *map(sub, held, (0, *held))))
         former = chunk.ordinal
     words = " ".join(numbers).encode("utf-8", "surrogatepass")
-    return zlib.compress(b"\0".join((words, _small(values))), _LEVEL)
+    return zlib.compress(b"\0".join((words, block)), _LEVEL)
 
 
 def unpack_chunks(path: str, definitions: bytes, bodies: bytes) -> list[Chunk]:
@@ -88,18 +89,20 @@ def unpack_bodies(blob: bytes) -> list[tuple[int, str]]:
     try:
         for step in values:
             ordinal += step
-            count = next(values)
-            held = list(accumulate(islice(values, count)))
+            length = next(values)
+            held = list(accumulate(islice(values, length)))
             found.append((ordinal, " ".join([words[number] for number in held])))
-            if len(held) < count:
-                raise IndexError(count)
+            if len(held) < length:
+                raise IndexError(length)
     except (StopIteration, IndexError) as error:
         raise ValueError("the texts of a file are not what they say") from error
     return found
 
 
-def _small(values: Iterable[int]) -> bytes:
+def _small(values: Sequence[int]) -> bytes:
     """Return numbers from 0 on, of which small ones take one byte: seven bits each, the last one without the eighth."""
+    if max(values, default=0) <= _SEVEN_BITS:
+        return bytes(values)
     found = bytearray()
     for value in values:
         rest = value

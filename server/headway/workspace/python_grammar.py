@@ -7,7 +7,10 @@ stack. Source that does not parse gives what lies outside of the broken parts.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cache
+from typing import TypeAlias
 
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser
@@ -19,18 +22,21 @@ from headway.workspace.syntax import (
     MAX_DETAIL_LENGTH,
     MAX_DOC_LENGTH,
     PARSE_LIMIT_S,
-    SPACE,
     Parse,
     Source,
+    one_line,
     parse_all,
 )
 
 _QUOTES = re.compile(r"^[A-Za-z]*(\"\"\"|'''|\"|')|(\"\"\"|'''|\"|')$")
+_QUOTE = re.compile(r"[A-Za-z]*(?:\"\"\"|'''|\"|')")
+# How a body begins that has no docstring: with a name or a keyword, and no quote close behind it.
+_PLAIN_START = re.compile(rb"[A-Za-z_][^\"']{3}")
 _ENUM_BASE = re.compile(r"\b(?:Int|Str)?(?:Enum|Flag)\b")
 
 # What a function's body holds if anything in it is a definition or an import. Attributes that a method sets are, too.
-_TELLING = re.compile(rb"\b(?:def|class|import)\b")
-_TELLING_METHOD = re.compile(rb"\b(?:def|class|import)\b|\b(?:self|cls)\s*\.\s*(?:\w|[\x80-\xff])+\s*(?:=(?!=)|[:,)])")
+_DEFINES = (re.compile(rb"\b(?:def|class|import)\b"), (b"def", b"class", b"import"))
+_SETS = (re.compile(rb"\b(?:self|cls)\s*\.\s*(?:\w|[\x80-\xff])+\s*(?:=(?!=)|[:,)])"), (b"self", b"cls"))
 
 # Statements that hold statements: the walk goes into these and into nothing else.
 _HOLDERS = frozenset(
@@ -63,8 +69,60 @@ def parse(text: str, tree_of: Parse = parse_all) -> Parsed:
     return Parsed(walk.definitions, walk.bodies, walk.imports, walk.docstring(root), problem)
 
 
+# A node, the names of the definitions around it, what encloses it ("" | "class" | "enum" | "method" | "function"), and
+# where in the source something tells that there is more to find; None where everything has to be looked at.
+_Standing: TypeAlias = tuple[Node, str, str, "list[int] | None"]
+
+
 def _named(node: Node, at: int) -> Node | None:
     return node.named_child(at) if at < node.named_child_count else None
+
+
+def _places(data: bytes, telling: tuple[re.Pattern[bytes], Sequence[bytes]]) -> list[int]:
+    """Return where a pattern fits, in order.
+
+    It is tried where a word stands with which it begins: a search for the pattern looks at each byte at length.
+    """
+    pattern, words = telling
+    found = []
+    for word in words:
+        at = data.find(word)
+        while at >= 0:
+            if pattern.match(data, at) is not None:
+                found.append(at)
+            at = data.find(word, at + 1)
+    found.sort()
+    return found
+
+
+def _children_at(node: Node, places: Sequence[int]) -> list[Node]:
+    """Return the children that hold at least one of some places, which are sorted.
+
+    One after the other: tree-sitter 0.26 can crash when it is asked for the child at a byte.
+    """
+    found: list[Node] = []
+    at, beyond = bisect_left(places, node.start_byte), bisect_left(places, node.end_byte)
+    for child in node.named_children:
+        if at == beyond:
+            break
+        start, end = child.byte_range
+        first = bisect_left(places, start, at, beyond)
+        at = bisect_left(places, end, first, beyond)
+        if at > first:
+            found.append(child)
+    return found
+
+
+def _unquoted(text: str) -> str:
+    """Return a string literal, or the start of one, without its quotes and what stands before them."""
+    if text.endswith("\n"):
+        return _QUOTES.sub("", text)  # a pattern's end may lie before a line's
+    opening = _QUOTE.match(text)
+    start = opening.end() if opening is not None else 0
+    end = len(text)
+    if text.endswith(('"', "'")):
+        end -= 3 if text.endswith(('"""', "'''")) else 1
+    return text[start:end] if start <= end else _QUOTES.sub("", text)
 
 
 class _Walk:
@@ -73,28 +131,31 @@ class _Walk:
     def __init__(self, source: Source) -> None:
         self._made_of = source
         self._source = source.data
+        self._slice = source.slice
         self.definitions: list[Definition] = []
         self.bodies: list[str] = []
         self.imports: list[str] = []
         self._attributes: set[tuple[str, str]] = set()
+        self._telling = _places(source.data, _DEFINES)
+        self._telling_method = sorted((*self._telling, *_places(source.data, _SETS)))
 
     @property
     def is_full(self) -> bool:
         return len(self.definitions) >= MAX_DEFINITIONS
 
     def run(self, root: Node) -> None:
-        # (node, names of the enclosing definitions, what encloses: "" | "class" | "enum" | "method" | "function")
-        stack: list[tuple[Node, str, str]] = [(root, "", "")]
+        stack: list[_Standing] = [(root, "", "", None)]
         definitions = self.definitions
         while stack and len(definitions) < MAX_DEFINITIONS:
-            node, container, scope = stack.pop()
+            node, container, scope, telling = stack.pop()
             kind = node.type
             if kind == "expression_statement":
                 # What is assigned within a function is nobody else's business.
                 if scope != "function" and (first := _named(node, 0)) is not None and first.type == "assignment":
                     self._assignment(first, container, scope)
             elif kind in _HOLDERS:
-                stack += [(child, container, scope) for child in reversed(node.named_children)]
+                children = node.named_children if telling is None else _children_at(node, telling)
+                stack += [(child, container, scope, telling) for child in reversed(children)]
             elif kind in ("function_definition", "class_definition"):
                 stack += self._definition(node, node, container, scope)
             elif kind == "decorated_definition":
@@ -109,15 +170,14 @@ class _Walk:
                     name = left.named_children[:1] or [left]
                     self._add(name[0], node, SymbolKind.VARIABLE, container, self._text(node)[:MAX_DETAIL_LENGTH])
 
-    def _definition(self, node: Node, whole: Node, container: str, scope: str) -> list[tuple[Node, str, str]]:
+    def _definition(self, node: Node, whole: Node, container: str, scope: str) -> list[_Standing]:
         name = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
         text = "" if name is None else self._text(name)
         if name is None or not text.isidentifier():
-            return [] if body is None else [(body, container, scope)]
-        head_end = body.start_byte if body is not None else node.end_byte
-        head = self._source[node.start_byte : head_end].decode("utf-8", "replace")
-        detail = SPACE.sub(" ", head.split("#", 1)[0] if body is None else head).strip()[:MAX_DETAIL_LENGTH]
+            return [] if body is None else [(body, container, scope, None)]
+        head = self._slice(node.start_byte, body.start_byte if body is not None else node.end_byte)
+        detail = one_line(head.split("#", 1)[0] if body is None else head).strip()[:MAX_DETAIL_LENGTH]
         if node.type == "class_definition":
             inner_scope = "enum" if _ENUM_BASE.search(detail.partition("(")[2]) else "class"
             kind = SymbolKind.ENUM if inner_scope == "enum" else SymbolKind.CLASS
@@ -133,12 +193,15 @@ class _Walk:
         self._add(name, whole, kind, container, detail, doc, f"{detail}\n{own_body}")
         if body is None:
             return []
+        places: list[int] | None = None
         if not is_class:
-            # Most bodies of functions define nothing: a search tells that much sooner than a look at each statement.
-            telling = _TELLING_METHOD if inner_scope == "method" else _TELLING
-            if telling.search(self._source, body.start_byte, body.end_byte) is None:
+            # Most bodies of functions define nothing, and the others at few places: a search tells that much sooner
+            # than a look at each statement.
+            places = self._telling_method if inner_scope == "method" else self._telling
+            start, end = body.byte_range
+            if bisect_left(places, start) == bisect_left(places, end):
                 return []
-        return [(body, f"{container}.{text}" if container else text, inner_scope)]
+        return [(body, f"{container}.{text}" if container else text, inner_scope, places)]
 
     def _own_body(self, body: Node, *, is_class: bool, has_doc: bool) -> str:
         """Return what a body says besides the start of its docstring, which is kept already."""
@@ -147,13 +210,13 @@ class _Walk:
         if string is not None and string.type == "expression_statement":
             start = min(string.end_byte, start + MAX_DOC_LENGTH)
         if not is_class:
-            return self._source[start : min(body.end_byte, start + MAX_BODY_LENGTH)].decode("utf-8", "replace")
+            return self._slice(start, min(body.end_byte, start + MAX_BODY_LENGTH))
         own = (child for child in body.named_children if child.type in ("expression_statement", "comment"))
         places = ((max(start, child.start_byte), child.end_byte) for child in own)
-        return "\n".join(self._source[low:high].decode("utf-8", "replace") for low, high in places if low < high)
+        return "\n".join(self._slice(low, high) for low, high in places if low < high)
 
     def _decorators(self, whole: Node, node: Node) -> str:
-        return self._source[whole.start_byte : node.start_byte].decode("utf-8", "replace")
+        return self._slice(whole.start_byte, node.start_byte)
 
     def _assignment(self, node: Node, container: str, scope: str) -> None:
         line = ""
@@ -163,8 +226,7 @@ class _Walk:
             for target in self._targets(left, scope) if left is not None else ():
                 if not line:
                     start = node.start_byte
-                    detail = self._source[start : min(node.end_byte, start + MAX_DETAIL_LENGTH)]
-                    line = SPACE.sub(" ", detail.decode("utf-8", "replace"))
+                    line = one_line(self._slice(start, min(node.end_byte, start + MAX_DETAIL_LENGTH)))
                 self._target(target, node, container, scope, line)
             current = current.child_by_field_name("right")
 
@@ -216,6 +278,9 @@ class _Walk:
 
     def docstring(self, body: Node) -> str:
         """Return the start of the docstring of a block or module, with its line ends, empty where there is none."""
+        start = body.start_byte
+        if _PLAIN_START.match(self._source, start) is not None:
+            return ""
         at = 0
         first = _named(body, 0)  # one by one: the others of a long body would be made for nothing
         while first is not None and first.type == "comment":
@@ -226,9 +291,9 @@ class _Walk:
         string = _named(first, 0)
         if string is None or string.type != "string":
             return ""
-        raw = self._source[string.start_byte : min(string.end_byte, string.start_byte + 2 * MAX_DOC_LENGTH)]
-        lines = _QUOTES.sub("", raw.decode("utf-8", "replace")).splitlines()
-        return "\n".join(line.strip() for line in lines).strip()[:MAX_DOC_LENGTH]
+        start = string.start_byte
+        lines = _unquoted(self._slice(start, min(string.end_byte, start + 2 * MAX_DOC_LENGTH))).splitlines()
+        return "\n".join(map(str.strip, lines)).strip()[:MAX_DOC_LENGTH]
 
     def _add(
         self, name: Node, whole: Node, kind: SymbolKind, container: str, detail: str, doc: str = "", body: str = ""
@@ -240,4 +305,4 @@ class _Walk:
         self.bodies.append(body)
 
     def _text(self, node: Node) -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return self._slice(node.start_byte, node.end_byte)
