@@ -57,6 +57,16 @@ def test_people_read_what_to_do(project: Path, tmp_path: Path, capsys: pytest.Ca
     assert "nowhere is no folder" in capsys.readouterr().err
 
 
+def test_it_speaks_where_only_the_scheduler_is_installed(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "headway.workspace.grammars.extraction", None)
+    monkeypatch.delattr("headway.workspace.grammars.extraction")
+    check = verdicts(project, tmp_path / "cache", capsys)["grammars"]
+    assert check["verdict"] == "missing"
+    assert "pip install" in check["remedy"]
+
+
 def test_what_is_missing_or_damaged_is_named(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

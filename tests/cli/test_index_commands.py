@@ -14,7 +14,9 @@ import pytest
 from headway.cli.commands import run
 from headway.cli.index_commands import index, search
 from headway.cli.kept_vectors import KEY_VARIABLE
+from headway.session import setbacks
 from headway.session.searching import SearchQuery
+from headway.workspace import planning
 from tests.endpoint import Peer, endpoint
 from tests.session.test_meaning import Place
 
@@ -49,6 +51,35 @@ def test_nothing_found_and_no_folder_are_exit_codes(
     assert search(SearchQuery(text="zebra"), project, cache_dir=tmp_path / "cache") == 1
     assert index(tmp_path / "nowhere", tmp_path / "cache") == 2
     assert "is no folder" in capsys.readouterr().err
+
+
+def no_plan() -> None:
+    """Stands where workers look for what compares a folder with its index; they cannot import it."""
+
+
+def test_a_folder_that_cannot_be_listed_ends_the_command(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "plan", no_plan)
+    monkeypatch.setattr(setbacks, "_RETRY_DELAYS_S", (0.01,))
+    assert index(project, tmp_path / "cache") == 2
+    assert "project could not be listed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["index", "search", "serve"])
+def test_where_only_the_scheduler_is_installed_a_command_says_what_is_missing(command: str) -> None:
+    code = (
+        "import sys; sys.modules['pathspec'] = None; from headway.cli.commands import run; sys.exit(run(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code, command, *(["x"] if command == "search" else [])],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith(f"headway: {command} needs pathspec, not installed for ")
 
 
 def test_search_narrows_by_path_and_kind_and_answers_programs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
+import importlib.util
 import ipaddress
 import os
 import sys
@@ -68,6 +69,12 @@ def _carried_out(arguments: Sequence[str]) -> int:
 
         sys.stdout.write(f"headway {version('headway')}\n")
         return 0
+    if options.command in ("serve", "index", "search") and (missing := _missing_packages()):
+        sys.stderr.write(
+            f"headway: {options.command} needs {', '.join(missing)}, not installed for {sys.executable}. "
+            "Install the server's packages: python -m pip install 'headway[server]'\n"
+        )
+        return 2
     match options.command:
         case "serve":
             return _serve(options)
@@ -84,6 +91,11 @@ def _carried_out(arguments: Sequence[str]) -> int:
         case _:
             _parser().print_help(sys.stderr)
             return 2
+
+
+def _missing_packages() -> list[str]:
+    """The scheduler alone needs none of these, so they may be missing where Headway is a library."""
+    return [name for name in ("msgspec", "pathspec", "tree_sitter") if importlib.util.find_spec(name) is None]
 
 
 def _search(options: argparse.Namespace) -> int:

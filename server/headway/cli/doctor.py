@@ -99,7 +99,10 @@ def _package(name: str) -> Check:
 
 
 def _grammars() -> Check:
-    from headway.workspace.grammars.extraction import MissingGrammarError, parser_of
+    try:
+        from headway.workspace.grammars.extraction import MissingGrammarError, parser_of
+    except ModuleNotFoundError as error:
+        return Check(name="grammars", verdict="missing", found=f"none: {error}", remedy=_MEND_PACKAGES)
 
     functions = {"typescript": "language_typescript", "php": "language_php"}
     bad = []

@@ -107,7 +107,8 @@ async def _indexed(
         if meaning is not None:
             await meaning.start()
         try:
-            await _finished(indexing, news)
+            if not await _finished(indexing, news):
+                return 2  # What is wrong was said.
             figures = indexing.stats()
             if query is None:
                 skipped = ", ".join(f"{count} {reason}" for reason, count in figures["skipped"].items())
@@ -130,10 +131,13 @@ async def _indexed(
             await indexing.close()
 
 
-async def _finished(indexing: Indexing, news: asyncio.Event) -> None:
+async def _finished(indexing: Indexing, news: asyncio.Event) -> bool:
+    """Wait until the index is complete; False where it will not be."""
     told_s = 0.0
     shows = sys.stderr.isatty()
     while indexing.state != "complete":
+        if indexing.has_given_up:
+            return False
         if shows and time.monotonic() - told_s >= _TOLD_EVERY_S:
             told_s = time.monotonic()
             filled = int(indexing.coverage * _BAR_WIDTH)
@@ -144,6 +148,7 @@ async def _finished(indexing: Indexing, news: asyncio.Event) -> None:
         await news.wait()
     if shows:
         sys.stderr.write("\r\x1b[K")
+    return True
 
 
 def _line(hit: Hit, root: Path) -> str:

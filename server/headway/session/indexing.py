@@ -237,6 +237,11 @@ class Indexing(Room):
         return "paused" if Priority.BATCH in paused else "indexing"
 
     @property
+    def has_given_up(self) -> bool:
+        """Whether the index of a root is off, or stands still until something changes."""
+        return any(folder.setbacks.is_off or folder.setbacks.gave_up for folder in self._folders.values())
+
+    @property
     def coverage(self) -> float:
         """The share of the files that is up to date, 0 to 1."""
         if not self._folders:

@@ -26,6 +26,7 @@ class Setbacks:
         self.message: str | None = None  # what is off, and what to do about it
         self.is_off = False  # no place can be written, or the index kept breaking
         self.holds = False  # until the next try
+        self.gave_up = False  # it was tried often enough: only a change or a wish begins anew
         self.avoid = ""  # why the usual place is not to be used; empty: it is
         self.stays = False  # the message is about a place, and true as long as that is used
         self._name = name
@@ -52,8 +53,10 @@ class Setbacks:
         """Try again after a while; return False where that was done often enough, and say so."""
         if self._failures >= len(_RETRY_DELAYS_S):
             self._failures = 0
+            self.gave_up = True
             self.say(message)
             return False
+        self.gave_up = False
         self.holds = True
         self._timer = asyncio.get_running_loop().call_later(_RETRY_DELAYS_S[self._failures], self._due)
         self._failures += 1
@@ -91,11 +94,12 @@ class Setbacks:
     def succeeded(self) -> None:
         """What failed before has succeeded."""
         self._failures = 0
+        self.gave_up = False
         self.say(None)
 
     def forget(self) -> None:
         """Begin anew, as asked."""
-        self.is_off = self.holds = False
+        self.is_off = self.holds = self.gave_up = False
         self._failures = self._reopenings = 0
         self.avoid = ""
         self.close()
