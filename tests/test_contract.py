@@ -158,3 +158,9 @@ def test_both_packages_have_the_same_version() -> None:
     found = re.search(r'^version = "([^"]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert found is not None
     assert MANIFEST["version"] == found[1]
+
+
+def test_the_extension_shows_no_ghost_text() -> None:
+    sources = list((ROOT / "client-vscode" / "src").glob("*.ts"))
+    assert sources
+    assert [path.name for path in sources if "InlineCompletion" in path.read_text(encoding="utf-8")] == []

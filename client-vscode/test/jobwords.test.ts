@@ -110,6 +110,7 @@ test("a job's facts are all that is known of it", () => {
     Attempt: "2",
     Tasks: "2 of 5 have ended",
   });
+  assert.equal(facts(JOB)["Tasks"], "0 of 1 have ended");
   assert.equal(facts({ ...JOB, tasks, truncated: true })["Tasks"], "2 of those listed, which are not all");
   assert.deepEqual(facts(FAILED), {
     State: "failed",
@@ -139,6 +140,7 @@ test("a task's facts are all that is known of it", () => {
     ["Ran for", "9.0 ms"],
   ]);
   assert.deepEqual(taskFacts({ ...TASK, attempt: 1, waitMs: null, runMs: null }, english), [["State", "running"]]);
+  assert.deepEqual(taskFacts({ ...TASK, dependsOn: ["t-0"] }, english).at(-1), ["Comes after", "t-0"]);
 });
 
 test("the copied text has tasks with their errors, and steps where there are several", () => {
