@@ -74,6 +74,20 @@ def test_a_run_that_was_not_carried_out_says_why(code: int, events: list[dict[st
     assert "no such thing" in why
 
 
+def test_the_reason_that_pytest_marks_stands_first() -> None:
+    words = (
+        "ImportError while loading conftest",
+        "tests/conftest.py:12: in <module>",
+        "E   ModuleNotFoundError: No module named 'shop'",
+    )
+    why = problem(report(), 4, words)
+    assert why is not None
+    assert why.startswith(
+        "ModuleNotFoundError: No module named 'shop' (pytest could not begin, exit code 4): ImportError"
+    )
+    assert "conftest.py:12" in why
+
+
 def test_the_root_is_fixed_and_everything_is_run_without_targets() -> None:
     root = Path("/w/project")
     assert arguments(root, (), ("-q",), ("-x",)) == [

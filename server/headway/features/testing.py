@@ -200,7 +200,10 @@ def problem(report: TestReport, exit_code: int, last_words: Sequence[str], *, co
         what = reasons.get(exit_code, "the process ended in the middle")
     words = [line.strip() for line in last_words if line.strip()]
     tail = " | ".join(words[-6:])[-900:]
-    return f"{what} (exit code {exit_code})" + (f": {tail}" if tail else "")
+    # pytest marks the reason so. It is what a person has to know, and rows of lists show no more than a beginning.
+    reason = next((word[1:].strip() for word in reversed(words) if word.startswith("E ")), "")
+    head = f"{reason} ({what}, exit code {exit_code})" if reason else f"{what} (exit code {exit_code})"
+    return head + (f": {tail}" if tail else "")
 
 
 def result_of(reports: Sequence[TestReport]) -> dict[str, Any]:
