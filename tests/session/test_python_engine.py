@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.engines.environment import own_program
 from headway.session.completing import Completing
 from headway.session.ports import FileChange
 from headway.session.python_engine import PythonEngine
@@ -124,3 +125,27 @@ def shim(folder: Path, line: str) -> Path:
     new.write_text(f"#!/bin/sh\n{line}\n")
     new.chmod(0o755)
     return new.replace(launcher)
+
+
+@pytest.mark.asyncio
+async def test_a_ty_that_is_not_there_is_said_once_with_all_that_is_missed(office: OpenOffice, tmp_path: Path) -> None:
+    nowhere = tmp_path / "ty"
+    async with office(trusted=True, settings={"ty": {"path": str(nowhere)}}) as place:
+        engine = PythonEngine(place.session)
+        place.add(engine)
+        await place.start()
+        await until(place, "Meanwhile completions come from the index and the open text.")
+        engine.need_searcher()
+        await until(place, "the open text, and references cannot be found.")
+        assert (place.session.trouble or "").count("cannot start") == 1
+        # The right program is named: both are well again, and nothing is said any more.
+        real = own_program("ty")
+        assert real is not None
+        place.session.configure({"ty": {"path": str(real)}}, whole=False)
+        await until(place, None)
+        # Of one alone only its own part is said.
+        place.session.configure({"ty": {"path": str(nowhere)}}, whole=False)
+        await until(place, "the open text, and references cannot be found.")
+        engine._searchers_keeper.rest()
+        await until(place, "Meanwhile completions come from the index and the open text.")
+        assert "references" not in (place.session.trouble or "")

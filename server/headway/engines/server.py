@@ -89,6 +89,7 @@ class LanguageServer:
         self.language = language
         self.state = EngineState.OFF
         self.message: str | None = None
+        self.missing: str | None = None  # why it cannot be started, as a sentence without its end
         self.coming = False  # whether waiting for `ready` may be of use
         self.capabilities: Mapping[str, Any] = {}
         self.restarts = 0
@@ -132,8 +133,9 @@ class LanguageServer:
                     ran_s = await self._live_once(launch)
                 except ProgramMissingError as error:
                     self.coming = False
+                    self.missing = _missing(error)
                     self._set_state(
-                        EngineState.FAILED, say("{problem}. {without}", problem=_missing(error), without=self._without)
+                        EngineState.FAILED, say("{problem}. {without}", problem=self.missing, without=self._without)
                     )
                     await asyncio.sleep(missing_s)
                     continue
@@ -152,6 +154,7 @@ class LanguageServer:
                 await asyncio.sleep(wait_s)
                 self.coming = True
         except asyncio.CancelledError:
+            self.missing = None
             self._set_state(EngineState.OFF)
             raise
         finally:
@@ -168,6 +171,7 @@ class LanguageServer:
             await child.terminate(0)
             child.close()
             raise
+        self.missing = None
         self._child = child
         client = LspClient(self.name, child.stdin.write, answer=self._answer, notified=self._notified)
         self._client = client

@@ -23,6 +23,9 @@ CHINESE: Final[Mapping[str, str]] = {
         "{engine} is not installed, neither in the workspace's environment nor in the search path: install it, or take "
         "it out of the setting headway.python.engines."
     ): ("{engine} 未安装，工作区环境和搜索路径中都没有：请安装它，或将其从设置 headway.python.engines 中移除。"),
+    "{problem}. Meanwhile completions come from the index and the open text, and references cannot be found.": (
+        "{problem}。在此期间补全来自索引和打开的文本，且无法查找引用。"
+    ),
     "Meanwhile references cannot be found.": "在此期间无法查找引用。",
     "ty is not installed beside Headway: completions know the open text only.": (
         "Headway 旁没有安装 ty：补全只了解打开的文本。"

@@ -38,6 +38,7 @@ from headway.workspace.uris import identity
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 _PYTHON_FILES = (".py", ".pyi", ".toml", ".cfg")
 _SEARCHER_RESTS_AFTER_S = 600.0
+_BOTH = "ty's program"  # what is off where neither can be started
 
 
 class PythonEngine(Room):
@@ -74,15 +75,16 @@ class PythonEngine(Room):
         # One core stays free for what else the first one's answers need; the second gives way to everything by itself.
         cores = os.cpu_count() or 2
         self._keeper = ServerKeeper(
-            self.ty, lambda: self._wanted(self.ty, PriorityClass.INTERACTIVE, max(1, cores - 1)), context.degraded
+            self.ty, lambda: self._wanted(self.ty, PriorityClass.INTERACTIVE, max(1, cores - 1)), self._degraded
         )
         self._searchers_keeper = ServerKeeper(
-            self.searcher, lambda: self._wanted(self.searcher, PriorityClass.POLITE, cores), context.degraded
+            self.searcher, lambda: self._wanted(self.searcher, PriorityClass.POLITE, cores), self._degraded
         )
         self._resting: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
         self._launchers = Launchers(context, self._adapt)
         self._closed = False
+        self._both_missing = False
         self._lone: tuple[Path, ...] = ()  # Folders of files that were opened without one.
 
     async def start(self) -> None:
@@ -237,6 +239,29 @@ class PythonEngine(Room):
             )
         else:
             self._context.degraded("engines", None)
+
+    def _degraded(self, source: str, message: str | None) -> None:
+        """Say what is off with one of the two; that the program of both is not there is said once."""
+        self._context.degraded(source, message)
+        first, second = self.ty, self.searcher
+        if first.missing is None or first.missing != second.missing:
+            if self._both_missing:
+                self._both_missing = False
+                self._context.degraded(_BOTH, None)
+                for server in (first, second):
+                    self._context.degraded(server.name, server.message)
+            return
+        self._both_missing = True
+        self._context.degraded(first.name, None)
+        self._context.degraded(second.name, None)
+        self._context.degraded(
+            _BOTH,
+            say(
+                "{problem}. Meanwhile completions come from the index and the open text, and references cannot be "
+                "found.",
+                problem=first.missing,
+            ),
+        )
 
     def _call(self, server: ty.TyEngine, name: str) -> None:
         """Have messages name the engine that really runs."""
