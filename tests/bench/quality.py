@@ -111,9 +111,14 @@ def _measured(name: str, source: Path, parts: Sequence[str], scratch: Path) -> I
 
 
 def _corpus(source: Path, parts: Sequence[str], root: Path) -> tuple[list[Question], list[Place]]:
-    """Copy code without docstrings; return questions by what they said, and all definitions that there are."""
+    """Copy code without docstrings; return questions by what they said, and all definitions that there are.
+
+    Raises:
+        SystemExit: a part holds no code, or nothing in any of them asks a question; figures would be 0 and say nothing.
+    """
     asked: list[Question] = []
     places: list[Place] = []
+    unused = dict.fromkeys(parts)
     for file in sorted(path for part in parts or ["."] for path in (source / part).rglob("*")):
         relative = file.relative_to(source).as_posix()
         if file.suffix not in _CODE or not file.is_file() or "/locale/" in relative or "node_modules" in relative:
@@ -122,6 +127,8 @@ def _corpus(source: Path, parts: Sequence[str], root: Path) -> tuple[list[Questi
         bare = _without_docs(text) if file.suffix == ".py" else _COMMENT.sub(_blank, text)
         if bare is None:
             continue
+        for part in [part for part in unused if file.is_relative_to(source / part)]:
+            del unused[part]
         target = root / relative
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(bare, encoding="utf-8")
@@ -132,6 +139,12 @@ def _corpus(source: Path, parts: Sequence[str], root: Path) -> tuple[list[Questi
         asked += _questions(relative, text)
     there = {(place.path, place.definition.name, place.definition.container) for place in places}
     asked = [question for question in asked if (question.path, question.name, question.container) in there]
+    if unused or not asked:
+        lacking = f"no code in {', '.join(unused)}" if unused else "no docstring or comment that asks a question"
+        raise SystemExit(
+            f"{source} holds {lacking}: name folders below it in HEADWAY_QUALITY_PARTS (django) or "
+            "HEADWAY_QUALITY_OWN_PARTS (this repository)"
+        )
     draw = random.Random(1)
     halves = [[question for question in asked if question.is_hard is hard] for hard in (False, True)]
     return [question for half in halves for question in draw.sample(half, min(QUESTIONS, len(half)))], places
