@@ -92,12 +92,15 @@ export async function eventually<T>(ask: () => Promise<T> | T, what: string, tim
 
 export class Editor {
   readonly page: Page;
+  /** How long the packages took to install, and when the window was asked for. */
+  readonly times: { readonly installedMs: number; readonly openedAtMs: number };
   private readonly folder: string;
   private readonly server: ChildProcess;
   private readonly browser: BrowserContext;
   private machineSettings: Record<string, unknown> = {};
 
-  private constructor(folder: string, server: ChildProcess, browser: BrowserContext, page: Page) {
+  private constructor(folder: string, server: ChildProcess, browser: BrowserContext, page: Page, times: Editor["times"]) {
+    this.times = times;
     this.folder = folder;
     this.server = server;
     this.browser = browser;
@@ -110,12 +113,14 @@ export class Editor {
     try {
       const env = prepare(folder, options);
       const base = [ENTRY, "--config", "/dev/null", "--user-data-dir", join(folder, "user-data"), "--extensions-dir", join(folder, "extensions")];
+      const begunAtMs = Date.now();
       for (const vsix of options.vsix ?? []) {
         const done = await promisify(execFile)(NODE, [...base, "--install-extension", resolve(vsix), "--force"], { env });
         if (!/successfully installed/i.test(done.stdout + done.stderr)) {
           throw new Error(`the package was not installed: ${done.stdout}${done.stderr}`);
         }
       }
+      const installedMs = Date.now() - begunAtMs;
       const port = await freePort();
       const url = `http://127.0.0.1:${String(port)}`;
       const args = ["--auth", "none", "--bind-addr", `127.0.0.1:${String(port)}`, "--disable-telemetry", "--disable-update-check"];
@@ -142,10 +147,11 @@ export class Editor {
         await page.addInitScript((language) => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: language }), options.language);
       }
       const kind = options.workspace.endsWith(".code-workspace") ? "workspace" : "folder";
+      const openedAtMs = Date.now();
       await page.goto(`${url}/?${kind}=${encodeURIComponent(resolve(options.workspace))}`, { timeout: 120_000 });
       await page.waitForSelector(".monaco-workbench .part.statusbar .statusbar-item", { timeout: 120_000 });
       await page.waitForSelector(".explorer-folders-view .monaco-list-row, .monaco-workbench .part.editor", { timeout: 60_000 });
-      return new Editor(folder, server, browser, page);
+      return new Editor(folder, server, browser, page, { installedMs, openedAtMs });
     } catch (error) {
       await started.browser?.close();
       await endGroup(started.server);
@@ -231,6 +237,21 @@ export class Editor {
       return labels.includes(entry) ? labels : undefined;
     };
     return eventually(ask, `a completion list with ${entry}`, timeoutMs);
+  }
+
+  /** The same where nothing may serve yet: asks again and again, as a person would, and more patiently each time. */
+  list(entry: string, timeoutMs: number): Promise<string[]> {
+    const patience = { ms: 300 };
+    return eventually(
+      async () => {
+        await this.press("Escape"); // Where a list is open, even an empty one, the next key only shows more of it.
+        await this.press("Control+Space");
+        patience.ms = Math.min(2 * patience.ms, 2400);
+        return this.suggestions(entry, patience.ms / 2);
+      },
+      `completions with ${entry}`,
+      timeoutMs,
+    );
   }
 
   async statusItem(): Promise<StatusItem | undefined> {

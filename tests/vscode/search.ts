@@ -31,7 +31,7 @@ export async function searchChecks(now: Scenario): Promise<void> {
     await editor.page.locator(".quick-input-titlebar .action-label.codicon-list-tree, .quick-input-widget .codicon-list-tree").first().click();
     await eventually(async () => (await results(editor)).some((text) => text.startsWith("shop.py")), "the file in the view");
     await now.shot("search-results");
-    assert.deepEqual(await editor.notifications(), [], "a preview that another took the place of is nobody's business");
+    assert.ok(!(await editor.notifications()).some((text) => text.includes("open editor")), "a preview that another took the place of is nobody's business");
   });
   await now.check("similar code is found, and never the code itself", async (editor) => {
     await editor.openFile("test_price.py");
