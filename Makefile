@@ -11,7 +11,7 @@ WORKSPACE ?=
 MINUTES ?= 10
 ARGS ?=
 
-.PHONY: help setup demo test test-python test-ts test-vscode lint lint-python lint-ts format bench simulate soak coverage mutation compiled lock vsix clean
+.PHONY: help setup demo test test-python test-ts test-vscode pictures lint lint-python lint-ts format bench simulate soak coverage mutation compiled lock vsix clean
 
 help:  ## this list
 	@awk -F ':.*##  *' '/^[a-z-]+:.*##/ { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ test-ts: $(NODE_READY)  ## the extension's unit tests
 
 test-vscode: $(VENV_READY) $(NODE_READY)  ## the packed extension in a real VS Code, headless
 	npm run --silent test:vscode
+
+pictures: $(NODE_READY)  ## the READMEs' pictures anew, from the screenshots of the last test-vscode: look at each
+	@node tests/vscode/pictures.mjs
 
 lint: lint-python lint-ts  ## formats, rules and types of both languages
 

@@ -171,7 +171,6 @@ async function timeline(now: Scenario, workspace: string): Promise<void> {
     const said = (): Promise<string> => page().locator("#rows").getAttribute("aria-label").then((label) => label ?? "");
     await eventually(async () => /^[1-9]\d* rows of workers with [1-9]\d* steps/.test(await said()), "rows and steps", 60_000);
     await eventually(async () => (await page().locator(".uplot").count()) === 4, "four charts");
-    await page().locator("#all").click();
     await now.shot("timeline-light");
     await theme(editor, "Dark Modern");
     await eventually(() => page().evaluate(() => document.body.classList.contains("vscode-dark")), "the dark theme");
