@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headway.scheduler.model import JobState, Priority
-from headway.session.ports import InvalidArgumentError, Submitted
+from headway.session.ports import Folder, InvalidArgumentError, Submitted
 from headway.session.testing import Testing
 
 from .conftest import Office, OpenOffice
@@ -92,3 +92,27 @@ async def test_a_job_is_low_unless_asked_otherwise_and_wrong_arguments_are_named
             testing.submission({"target": "x"}, title=None, priority=None)
         with pytest.raises(InvalidArgumentError, match=r"targets\[0\]"):
             testing.submission({"targets": [1]}, title=None, priority=None)
+
+
+@pytest.mark.asyncio
+async def test_of_two_projects_side_by_side_only_the_one_that_is_asked_about_is_read(office: OpenOffice) -> None:
+    async with office(trusted=True, settings=HERE) as place:
+        # The projects have modules of equal names, and lie in a folder that has a configuration and a conftest, too.
+        around = place.root.parent
+        (around / "pytest.ini").write_text("[pytest]\ntestpaths = neighbour workspace\n")
+        other = around / "neighbour"
+        other.mkdir()
+        for folder in (around, other, place.root):
+            note = f"import pathlib\npathlib.Path({str(around)!r}, 'read-{folder.name}').touch()\n"
+            (folder / "conftest.py").write_text(note)
+        for folder in (other, place.root):
+            (folder / "shop.py").write_text(f"NAME = {folder.name!r}\n")
+            (folder / "test_shop.py").write_text(f"import shop\ndef test_it(): assert shop.NAME == {folder.name!r}\n")
+        state, result, _ = await run(place, {})
+        assert (state, result["passed"]) == (JobState.COMPLETED, 1)
+        assert [path.name for path in around.glob("read-*")] == ["read-workspace"]
+        # Also where both are folders of the workspace.
+        place.session.change_folders(added=[Folder(uri=other.as_uri(), name="neighbour", path=other)], removed=[])
+        state, result, _ = await run(place, {"targets": [str(place.root / "test_shop.py")]})
+        assert (state, result["passed"]) == (JobState.COMPLETED, 1)
+        assert [path.name for path in around.glob("read-*")] == ["read-workspace"]
