@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,15 @@ def test_the_shortest_are_found_among_more_than_are_sorted_at_once() -> None:
     view = view_of([*crowd, "order_zz", "order_z" * 40, "orderly"])
     assert [found.symbol.name for found in view.symbols("order", 2)] == ["orderly", "order_zz"]
     assert view.symbols("order_z", 5)[-1].symbol.name == "order_z" * 40
+
+
+@pytest.mark.parametrize("start", ["order", "k" * 260, "übung"])
+def test_no_length_of_a_name_is_passed_over_by_what_it_starts_with(start: str) -> None:
+    crowd = [f"{start}_{number:04}" for number in range(700)]
+    view = view_of([*crowd, start, f"{start}x", start.upper()])
+    found = [one.symbol.name for one in view.complete(start, 800)]
+    assert found[:2] == [start, f"{start}x"]
+    assert set(found) == {*crowd, start, f"{start}x", start.upper()}
 
 
 def test_looser_ways_are_tried_where_better_ones_give_too_little() -> None:

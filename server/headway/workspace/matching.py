@@ -97,17 +97,23 @@ class Lookup:
             for number, (segment, names) in enumerate(zip(self._segments, self._starting, strict=True))
             if names
         ]
+        lives = self._is_live
         if sum(len(lengths) for _, _, lengths in some) < _FEW_WITH_PREFIX:
             every = ((length, n, start + at) for n, start, lengths in some for at, length in enumerate(lengths))
-            yield from (hit for hit in sorted(every) if self._lives(hit[1], hit[2]))
+            yield from (hit for hit in sorted(every) if lives is None or lives(hit[1], hit[2]))
             return
-        for length in range(_MOST_LENGTH):
+        for length in range(self._least_length(), _MOST_LENGTH):
             for number, start, lengths in some:
                 at = lengths.find(length)
                 while at >= 0:
-                    if self._lives(number, start + at):
+                    if lives is None or lives(number, start + at):
                         yield length, number, start + at
                     at = lengths.find(length, at + 1)
+
+    def _least_length(self) -> int:
+        """Return what `Segment.lengths` says at least of a name that starts with the query."""
+        # Letters beyond ASCII may be longer in lower case.
+        return min(len(self._folded) + 1, _MOST_LENGTH - 1) if self._folded.isascii() else 1
 
     def _with_letters(self, letters: str) -> list[int]:
         """Return of each segment the names that hold all of some letters."""

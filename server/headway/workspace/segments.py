@@ -230,6 +230,11 @@ class Segment:
         """Return the rows of the symbols with this name."""
         return range(self._first_of[name_index], self._first_of[name_index + 1])
 
+    def some_rows(self, name_indices: Iterable[int], most: int) -> list[tuple[int, range]]:
+        """Return names together with the rows of their symbols, of each at most so many."""
+        first_of = self._first_of
+        return [(at, range(first_of[at], min(first_of[at + 1], first_of[at] + most))) for at in name_indices]
+
     def file_at(self, row: int) -> int:
         """Return the position of a symbol's file among the segment's files."""
         return self._file_of[row]

@@ -184,12 +184,12 @@ class IndexView:
         make = tuple.__new__
         for number, indices in names.items():
             part = self.parts[number]
-            root, rows_of = part.root, part.segment.rows
+            root = part.root
             rows: Iterable[tuple[int, Iterable[int]]]
             if part.dead or container:
                 rows = ((index, islice(self._meant(part, index, container), limit)) for index in indices)
             else:
-                rows = [(index, rows_of(index)[:limit]) for index in indices]
+                rows = part.segment.some_rows(indices, limit)
             # As in `Segment.symbols`: NamedTuple's own takes twice as long.
             found += [make(Found, (root, symbol, how)) for symbol in part.segment.symbols(rows)]
         return found
