@@ -265,6 +265,34 @@ def test_a_storm_of_changes_is_few_jobs_and_ends_in_what_is_there(tmp_path: Path
     asyncio.run(scenario())
 
 
+def test_a_folder_that_came_by_its_name_goes_by_its_name(tmp_path: Path) -> None:
+    """Whether it came empty or with files; and a file may take its place."""
+
+    async def scenario() -> None:
+        ws = Workspace(tmp_path)
+        ws.define("kept")
+        async with ws.serving():
+            await ws.complete()
+            (ws.root / "new.py").mkdir()
+            ws.changed(ws.root / "new.py")
+            await ws.complete()
+            ws.changed(ws.define("inner", "new.py/inner.py"))
+            await ws.until(lambda: ws.shown("inner"))
+            await ws.complete()
+            shutil.rmtree(ws.root / "new.py")
+            ws.changed(ws.root / "new.py", deleted=True)
+            await ws.until(lambda: not ws.shown("inner"))
+            ws.define("again", "other/inner.py")
+            ws.changed(ws.root / "other")
+            await ws.until(lambda: ws.shown("again"))
+            await ws.complete()
+            shutil.rmtree(ws.root / "other")
+            ws.changed(ws.define("outer", "other"), ws.define("outer", "new.py"))
+            await ws.until(lambda: ws.shown("outer") and not ws.shown("again"))
+
+    asyncio.run(scenario())
+
+
 def test_the_editor_s_text_counts_until_the_document_is_closed(tmp_path: Path) -> None:
     async def scenario() -> None:
         ws = Workspace(tmp_path)

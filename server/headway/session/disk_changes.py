@@ -54,10 +54,25 @@ class DiskChanges:
         if due_at_s is not None:
             self._timer = asyncio.get_running_loop().call_at(due_at_s, self._fired)
 
-    def are_foreign(self, paths: Sequence[str]) -> None:
-        """These belong to nobody here: that they change again is no news, as long as the rules stay what they are."""
+    def looked_at(self, suspects: Sequence[str], batches: Iterable[str]) -> None:
+        """A listing has said what is to be read: suspects that are not, nor hold any of it, are nobody's here.
+
+        That they change again is no news, as long as the rules stay what they are.
+
+        Args:
+            suspects: What was asked about; "" is everything.
+            batches: The files to be read, joined by NUL.
+        """
+        if not suspects and not self._foreign:
+            return
+        ours: set[str] = set()
+        for path in (path for batch in batches for path in batch.split("\0")):
+            while path and path not in ours:
+                ours.add(path)
+                path = path.rpartition("/")[0]
         if len(self._foreign) < _MOST_FOREIGN:
-            self._foreign.update(paths)
+            self._foreign.update(filter(None, suspects))
+        self._foreign -= ours  # A folder that is gone is told of by its name alone: it must not be nobody's.
 
     def rules_changed(self) -> None:
         """Other files may belong to the folder now."""

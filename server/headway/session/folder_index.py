@@ -322,9 +322,7 @@ class FolderIndex:
         self.setbacks.succeeded()
         self._listed = True
         self.contents.plan(plan)
-        if suspects:
-            planned = {path for batch in plan.batches for path in batch.split("\0")}
-            self._changes.are_foreign([path for path in suspects if path and path not in planned])
+        self._changes.looked_at(suspects, plan.batches)
         self._plan = plan if plan.file_count else None
         self._changed()
 
