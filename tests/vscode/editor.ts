@@ -344,6 +344,15 @@ export class Editor {
     writeFileSync(file, JSON.stringify(this.machineSettings, null, 2));
   }
 
+  /** When the newest line of the extension's log that holds `part` was written; NaN where there is none. */
+  loggedAtMs(part: string): number {
+    const times = this.log()
+      .split("\n")
+      .filter((line) => line.includes(part))
+      .map((line) => Date.parse(line.slice(0, "2000-01-01 00:00:00.000".length)));
+    return Math.max(...(times.length > 0 ? times : [Number.NaN]));
+  }
+
   /** The text of the extension's log channel. */
   log(): string {
     const root = join(this.folder, "user-data", "logs");
