@@ -71,6 +71,43 @@ async def test_while_the_engine_is_away_the_open_text_answers(office: OpenOffice
 
 
 @pytest.mark.asyncio
+async def test_while_the_engine_is_away_a_modules_own_text_answers(office: OpenOffice) -> None:
+    async with office(settings={"python": {"engines": ["index"]}}) as place:
+        library = place.root / ".venv/lib/python3.12/site-packages/library"
+        library.mkdir(parents=True)
+        (place.root / ".venv/pyvenv.cfg").write_text("home = /nowhere\n")
+        (library / "__init__.py").write_text("from .core import Array, zeros\n")
+        (place.root / "shop.py").write_text("class Cart: ...\n\n\ndef sell(): ...\n")
+        desk = Desk(place)
+        found = await desk.complete("a.py", "import shop as s\ns.$0")
+        assert (labels(found), found.incomplete) == (["Cart", "sell"], True)
+        assert labels(await desk.complete("a.py", "import shop as s\ns.se$0")) == ["sell"]
+        assert labels(await desk.complete("a.py", "import library\nlibrary.$0")) == ["Array", "zeros"]
+        assert labels(await desk.complete("a.py", "from library import $0")) == ["Array", "zeros"]
+        assert labels(await desk.complete("a.py", "import unknown\nunknown.$0")) == []
+
+
+@pytest.mark.asyncio
+async def test_where_the_engine_is_very_late_a_modules_own_text_answers(office: OpenOffice) -> None:
+    async with office(settings=PATIENT) as place:
+        (place.root / "shop.py").write_text("class Cart: ...\n\n\ndef sell(): ...\n")
+        desk = Desk(place)
+        await desk.ready()
+        pid = desk.engine.ty.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            text, position = place.at("import shop\nshop.$0")
+            place.open("a.py", text)
+            late_s = asyncio.get_running_loop().time() - 31.0  # three soft deadlines
+            async with asyncio.timeout(20):
+                found = await desk.completing.complete(place.uri("a.py"), position, asked_s=late_s)
+            assert (labels(found), found.incomplete) == (["Cart", "sell"], True)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.asyncio
 async def test_what_only_the_text_knows_is_not_called_as_it_may_be_a_property(office: OpenOffice) -> None:
     settings = {"python": {"engines": ["index"]}, "completion": {"callParentheses": True}}
     async with office(settings=settings) as place:

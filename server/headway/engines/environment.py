@@ -150,7 +150,7 @@ def absolute_search_path() -> str:
 
 def has_packages(environment: Environment) -> bool:
     """Return whether packages are or could be installed there, where an engine looks for them."""
-    return bool(_package_folders(environment.prefix))
+    return bool(package_folders(environment.prefix))
 
 
 def environment_at(prefix: Path) -> Environment:
@@ -214,11 +214,12 @@ def _version(prefix: Path) -> tuple[int, int] | None:
     found = re.search(r"^version(?:_info)?\s*=\s*(\d+)\.(\d+)", told, re.MULTILINE)
     if found is not None:
         return int(found[1]), int(found[2])
-    named = [re.search(r"python(\d)\.(\d+)", folder.parent.name) for folder in _package_folders(prefix)]
+    named = [re.search(r"python(\d)\.(\d+)", folder.parent.name) for folder in package_folders(prefix)]
     return max(((int(match[1]), int(match[2])) for match in named if match), default=None)
 
 
-def _package_folders(prefix: Path) -> list[Path]:
+def package_folders(prefix: Path) -> list[Path]:
+    """Return the folders of an installation in which packages are installed."""
     patterns = ("Lib/site-packages",) if _WINDOWS else ("lib*/py*/site-packages", "lib*/py*/dist-packages")
     return [folder for pattern in patterns for folder in prefix.glob(pattern)]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from headway.features.importing import import_edit
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
 from headway.session.jobs import value_of
 from headway.session.looking_ahead import Guesses, Lookahead
+from headway.session.module_names import ModuleNames
 from headway.session.other_engines import OtherEngines
 from headway.session.ports import Room, SessionContext
 from headway.session.typed_word import (
@@ -34,7 +34,6 @@ from headway.session.typed_word import (
     written_before,
 )
 from headway.workspace.documents import Document
-from headway.workspace.python_modules import modules
 from headway.workspace.python_text import PlaceKind
 from headway.workspace.symbols import IndexView
 from headway.workspace.text import Position, Range
@@ -53,6 +52,7 @@ _KNOWN_WITHOUT_ENGINE = frozenset({PlaceKind.NAME, PlaceKind.MODULE, PlaceKind.S
 # in which its cancel is there or it is the last one. What it would have set going, ty too, would only be in the way.
 _HURRY_S = 0.025
 _HELD_S = 0.004
+_VERY_LATE = 3  # soft deadlines: then a module's own text is better than nothing
 _SHARE_OF_NAMES = 16  # of the soft deadline: so much of it is waited for ty where others know what fits
 
 
@@ -84,6 +84,7 @@ class Completing(Room):
         self._context = context
         self._ty = ty
         self._view = view
+        self._modules = ModuleNames(context)
         self._ahead = Lookahead(context, ty, self._ask)
         self._engines = others
         self._others: OtherLanguages | None = None
@@ -150,8 +151,8 @@ class Completing(Room):
             supersede_key=("completion", key),
             timeout=TimeoutPolicy(hard_s=hard_s + 2),
         )
-        result: CompletionList = await value_of(handle)
-        return result
+        found: CompletionList = await value_of(handle)
+        return found
 
     async def _answer(self, document: Document, position: Position, asked_s: float, in_flood: bool) -> CompletionList:
         if in_flood:
@@ -164,9 +165,8 @@ class Completing(Room):
         word = self._word(document, position)
         if word is None:
             return self._list(document, position, position, (), incomplete=False)
-        column = word.place.start.column
+        column, line = word.place.start.column, document.line(position.line)
         start = Position(position.line, column)
-        line = document.line(position.line)
         prefix = line[column : position.column]
         end = Position(position.line, position.column + word_length(line, position.column))
         needs_engine = word.place.kind is not PlaceKind.IMPORT_WORD
@@ -175,17 +175,17 @@ class Completing(Room):
             if word.first_request_s is None:
                 word.first_request_s = asked_s
             word.requested()
-            await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000 / _SHARE_OF_NAMES)
+            soft_s = settings.soft_deadline_ms / 1000
+            await self._wait(word, word.first_request_s + soft_s / _SHARE_OF_NAMES)
             if not self._enough_without_engine(word, prefix):
-                await self._wait(word, word.first_request_s + settings.soft_deadline_ms / 1000)
+                await self._wait(word, word.first_request_s + soft_s)
             if word.engine_source() is None and not self._good_without_engine(word, prefix):
-                await self._wait(word, asked_s + settings.hard_deadline_ms / 1000)
+                await self._wait_long(word, prefix, asked_s)
         engine = word.engine_source()
         ranked = merge(self._sources(word, engine, prefix), prefix, settings.max_items)
         items = ranked.items
         if settings.call_parentheses and word.place.kind in _CALLED_AT:
             items = word.with_calls(items, line[end.column :])
-        cut_short = engine is None and needs_engine
         if prefix and items and items[0].label == prefix and end == position:
             self._ahead.written(document, position)
         return self._list(
@@ -193,18 +193,21 @@ class Completing(Room):
             start,
             position,
             items,
-            incomplete=ranked.incomplete or cut_short,
+            incomplete=ranked.incomplete or (engine is None and needs_engine),
             end=end,
             word=word,
         )
 
-    def _look_for_modules(self, word: TypedWord) -> None:
-        """Have a thread list what ty needs 0.1 s to tell: by the soft deadline it is there."""
-        if word.place.kind is PlaceKind.MODULE and word.modules is None:
-            roots = [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None]
-            own_path = uri_to_path(word.document.uri)
-            loop = asyncio.get_running_loop()
-            word.modules = loop.run_in_executor(None, modules, roots, own_path, word.place.module)
+    async def _wait_long(self, word: TypedWord, prefix: str, asked_s: float) -> None:
+        """Wait for ty, which knows more than anybody; when it is very late, for what the module's own text says."""
+        settings = self._context.settings.completion
+        hard_s = asked_s + settings.hard_deadline_ms / 1000
+        self._modules.read_module(word)
+        await self._wait(word, min(asked_s + _VERY_LATE * settings.soft_deadline_ms / 1000, hard_s))
+        if word.engine_source() is None and word.told is not None:
+            await asyncio.wait([word.told], timeout=max(hard_s - asyncio.get_running_loop().time(), 0.0))
+        if word.engine_source() is None and not self._good_without_engine(word, prefix):
+            await self._wait(word, hard_s)
 
     async def _other(self, document: Document, position: Position, asked_s: float) -> CompletionList:
         if self._others is None:
@@ -237,20 +240,17 @@ class Completing(Room):
         """
         if word.engine_source() is not None:
             return True
-        if word.place.kind is PlaceKind.MEMBER and self._good_without_engine(word, prefix) and word.all_here:
-            return True
-        if (
-            not prefix
-            or word.place.kind not in _KNOWN_WITHOUT_ENGINE
-            or self._context.documents.in_notebook(word.document.uri)
-        ):
-            return False  # What the cells before it define is written elsewhere.
-        return self._good_without_engine(word, prefix)
+        kind, good = word.place.kind, self._good_without_engine(word, prefix)
+        if kind is PlaceKind.MEMBER:
+            return good and word.all_here
+        # What the cells before this one define is written elsewhere.
+        in_notebook = self._context.documents.in_notebook(word.document.uri)
+        return good and bool(prefix) and kind in _KNOWN_WITHOUT_ENGINE and not in_notebook
 
     def _good_without_engine(self, word: TypedWord, prefix: str) -> bool:
-        # In a string there is seldom anything: nobody is made to wait for it.
-        in_string = word.place.kind is PlaceKind.STRING
-        return in_string or any(fits_any(source, prefix) for source in word.own_sources())
+        if word.place.kind is PlaceKind.STRING:
+            return True  # There is seldom anything: nobody is made to wait for it.
+        return any(fits_any(source, prefix) for source in word.own_sources())
 
     # ---- the word ---------------------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class Completing(Room):
 
     def _ask(self, word: TypedWord) -> None:
         """Ask ty for the word, unless it was asked or cannot be now."""
-        self._look_for_modules(word)
+        self._modules.list_modules(word)
         if not word.to_be_asked:
             return
         place, document = word.place, word.document

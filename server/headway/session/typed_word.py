@@ -99,6 +99,8 @@ class TypedWord:
         self._own: tuple[Source, ...] | None = None
         self.all_here = False  # all names that may stand here stand in this text; known with `own_sources`
         self.modules: asyncio.Future[Sequence[tuple[str, scope.NameKind]]] | None = None  # of a MODULE, from the disk
+        self.module: str | None = None  # whose names may stand here; known with `own_sources`
+        self.told: asyncio.Future[Sequence[tuple[str, scope.NameKind]] | None] | None = None  # by that module's text
         self._engine: Source | None = None
 
     def serves(self, before: str, after: str, prefix: str) -> bool:
@@ -164,6 +166,9 @@ class TypedWord:
             return (_known_source(self.modules.result()),) if known and self.modules is not None else ()
         if self._own is None:
             self._own = tuple(self._own_names())
+        # Once: then no module is left to be read.
+        if self.module and self.told is not None and self.told.done() and (told := self.told.result()):
+            self._own, self.module = (*self._own, _known_source(told)), None
         return self._own
 
     def _own_names(self) -> Iterable[Source]:
@@ -181,6 +186,10 @@ class TypedWord:
                 yield _scope_source(members)
             elif (known := _known(outline, receiver)) is not None:
                 yield _known_source(known)
+            else:
+                self.module = outline.origin(receiver)
+        elif self.place.kind is PlaceKind.IMPORTED:
+            self.module = self.place.module
 
 
 def import_source(view: IndexView, prefix: str, own_path: str | None) -> Source | None:

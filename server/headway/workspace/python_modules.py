@@ -36,14 +36,14 @@ def modules(roots: Sequence[str], path: str | None, written: str) -> tuple[tuple
         folders = [base]
     else:
         folders = [folder for root in roots for folder in (root, os.path.join(root, "src"))]
-    found = {name for folder in folders for name in _inside(os.path.join(folder, *inner))}
+    found = {name for folder in folders for name in inside(os.path.join(folder, *inner))}
     if not written:
         found.update(name for name in sys.stdlib_module_names if not name.startswith("_"))
     return tuple((name, NameKind.MODULE) for name in sorted(found))
 
 
-def _inside(folder: str) -> Iterator[str]:
-    """Yield the modules and packages of a folder, those without `__init__.py` included."""
+def inside(folder: str) -> Iterator[str]:
+    """Yield the names of the modules and packages of a folder, those without `__init__.py` included."""
     try:
         with os.scandir(folder) as entries:
             for _, entry in zip(range(_MOST_ENTRIES), entries, strict=False):
