@@ -51,7 +51,7 @@ _KNOWN_WITHOUT_ENGINE = frozenset({PlaceKind.NAME, PlaceKind.MODULE, PlaceKind.S
 # Keys that come faster than hands are a flood (a program types, or what waited in a pipe): each is held for a moment,
 # in which its cancel is there or it is the last one. What it would have set going, ty too, would only be in the way.
 _HURRY_S = 0.025
-_HELD_S = 0.004
+_HELD_S = 0.002
 _VERY_LATE = 3  # soft deadlines: then a module's own text is better than nothing
 _SHARE_OF_NAMES = 16  # of the soft deadline: so much of it is waited for ty where others know what fits
 
