@@ -22,6 +22,7 @@ import msgspec
 from headway.engines.client import FramingError, LspClient, Reply
 from headway.engines.errors import EngineUnavailableError
 from headway.engines.mirror import Encoding, Mirror
+from headway.engines.stillness import LIMITS_S, Stillness
 from headway.scheduler.executors.children import Child, PriorityClass, ProgramMissingError, RestartDelay
 from headway.wording import say
 from headway.workspace.documents import Document
@@ -39,6 +40,7 @@ HANDSHAKE_LIMITS_S: Mapping[PriorityClass, float] = {
 _GRACE_S = 0.5
 _STOOD_STILL_S = 1.0
 _LONGEST_WORDS = 500
+_PING = "headway/ping"  # which no server knows: it answers that it does not
 _WORTH_WAITING_S = 1.0  # nobody waits for a restart that is further away
 
 
@@ -100,6 +102,8 @@ class LanguageServer:
         self._client: LspClient | None = None
         self._child: Child | None = None
         self._mirror: Mirror | None = None
+        self.hangs_after_s = LIMITS_S  # by class: for how long it may owe an answer without a sign of life
+        self._stillness: Stillness | None = None
         self._became_ready = asyncio.Event()
         self._asked_about: Counter[str] = Counter()  # documents that requests in flight are about
 
@@ -180,10 +184,14 @@ class LanguageServer:
         limit_s = HANDSHAKE_LIMITS_S[launch.priority_class]
         due_s = began_s + limit_s
         limit = loop.call_at(due_s, self._give_up_waiting, child, due_s, limit_s)
+        still_s = self.hangs_after_s[launch.priority_class]
+        stillness = Stillness(child, self.name, still_s, lambda: _ping(client))
+        self._stillness = stillness
         reason = "it ended"
         try:
             try:
                 while data := await child.stdout.read(_READ_BYTES):
+                    stillness.heard()
                     client.feed(data)
             except FramingError as error:
                 reason = str(error)
@@ -194,6 +202,8 @@ class LanguageServer:
             )
         finally:
             limit.cancel()
+            stillness.close()
+            self._stillness = None
             self._became_ready.clear()
             self._client = None
             self._mirror = None
@@ -312,6 +322,8 @@ class LanguageServer:
         for name, body in messages:
             client.notify(name, body)
         reply = client.request(method, params, decoder=decoder)
+        if self._stillness is not None:
+            self._stillness.asked()
         if about is not None and not reply.done():
             self._watch(reply, about, mirror)
         return reply
@@ -335,6 +347,11 @@ class LanguageServer:
         """Send a notification; nothing happens where it is not ready."""
         if self._client is not None and self._mirror is not None:
             self._client.notify(method, params)
+
+
+def _ping(client: LspClient) -> None:
+    reply = client.request(_PING, {})
+    reply.add_done_callback(lambda told: told.cancelled() or told.exception())  # Whatever it says, it lives.
 
 
 def _missing(error: ProgramMissingError) -> str:
