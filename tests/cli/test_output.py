@@ -53,3 +53,10 @@ def test_a_limit_that_is_no_count_is_refused(limit: str) -> None:
     code, said = ended("search", "name", f"--limit={limit}")
     assert code == 2
     assert "number from 1 on" in said
+
+
+@pytest.mark.parametrize("words", [("index", ""), ("search", "name", "--in", ""), ("doctor", "")])
+def test_an_empty_path_is_not_the_present_folder(words: tuple[str, ...]) -> None:
+    code, said = ended(*words)
+    assert code == 2
+    assert "the path is empty" in said

@@ -136,14 +136,14 @@ def _parser() -> argparse.ArgumentParser:
         "--tcp", type=_loopback, metavar="HOST:PORT", help="wait for one client on a loopback address, for debugging"
     )
     serve.add_argument("--enable-probes", action="store_true", help="let clients submit probes, work of known cost")
-    serve.add_argument("--log-file", type=Path, metavar="PATH", help="log to this file instead of standard error")
+    serve.add_argument("--log-file", type=_path, metavar="PATH", help="log to this file instead of standard error")
     serve.add_argument("--log-level", choices=_LEVELS, help="how much to log (default: info, or $HEADWAY_LOG_LEVEL)")
     index = commands.add_parser(
         "index",
         help="index a folder, as the server does",
         description="Bring the index of a folder up to date: what is unchanged is not read again.",
     )
-    index.add_argument("path", type=Path, nargs="?", default=Path(), metavar="PATH", help="the folder (default: this)")
+    index.add_argument("path", type=_path, nargs="?", default=Path(), metavar="PATH", help="the folder (default: this)")
     search = commands.add_parser(
         "search",
         help="search a folder's definitions by name, by words and, where there are vectors, by meaning",
@@ -151,7 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     search.add_argument("query", metavar="QUERY", help="a name, a part of one, or words of what it does")
     search.add_argument(
-        "--in", dest="path", type=Path, default=Path(), metavar="PATH", help="the folder (default: this)"
+        "--in", dest="path", type=_path, default=Path(), metavar="PATH", help="the folder (default: this)"
     )
     search.add_argument("--path", dest="glob", metavar="GLOB", help="only files that match, as in .gitignore")
     search.add_argument(
@@ -184,10 +184,10 @@ def _parser() -> argparse.ArgumentParser:
         description="Look at everything that the server needs; the exit code is 1 where something is to be mended.",
     )
     doctor.add_argument(
-        "path", type=Path, nargs="?", default=Path(), metavar="PATH", help="the project (default: this)"
+        "path", type=_path, nargs="?", default=Path(), metavar="PATH", help="the project (default: this)"
     )
     doctor.add_argument("--json", action="store_true", help="write one JSON object, for programs")
-    doctor.add_argument("--cache-dir", type=Path, metavar="PATH", help="where the editor keeps its indexes")
+    doctor.add_argument("--cache-dir", type=_path, metavar="PATH", help="where the editor keeps its indexes")
     commands.add_parser("demo", help="show the server at work on a code base", add_help=False)
     return parser
 
@@ -196,6 +196,13 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)
+
+
+def _path(text: str) -> Path:
+    """Read a path; of an empty one, which a variable without a value leaves, nobody means the present folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty; '.' is the present folder")
+    return Path(text)
 
 
 def _loopback(text: str) -> tuple[str, int]:
