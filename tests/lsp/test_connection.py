@@ -208,9 +208,9 @@ def test_a_cancel_that_waits_in_the_pipe_keeps_the_request_from_running() -> Non
     async def scenario() -> None:
         ran: list[str] = []
         async with conversation() as peer:
-            peer.connection.requests["work"] = ran.append
-            peer.send(peer.cancel(1), peer.request(2, "work", "the later one"))
-            peer.connection.receive(frame(json.dumps(peer.request(1, "work", "cancelled")).encode()))
+            peer.connection.requests["work"] = ran.extend
+            peer.send(peer.cancel(1), peer.request(2, "work", ["the later one"]))
+            peer.connection.receive(frame(json.dumps(peer.request(1, "work", ["cancelled"])).encode()))
             assert [(await peer.next())["id"] for _ in range(2)] == [1, 2]
             assert ran == ["the later one"]
 
