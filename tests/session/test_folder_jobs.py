@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from headway.scheduler.model import Event, JobState, TaskEnded, TaskStarted
+from headway.scheduler.model import Event, JobState, TaskStarted
 
-from .test_indexing import LIMIT_S, Workspace
+from .test_indexing import Workspace
 
 
 class Killer:
@@ -78,42 +78,6 @@ def test_a_start_in_an_unchanged_folder_needs_no_process(tmp_path: Path) -> None
     assert all(name.endswith(" at a glance") or name == "measure the index of w" for name in third), third
     (ws.root / "made_0.py").write_text("def made_0():\n    return\n")
     assert "compare w" in asyncio.run(scenario())
-
-
-def test_the_first_file_that_changes_behind_a_start_waits_for_no_process(tmp_path: Path) -> None:
-    """A worker is got ready for it, of those that a folder's changes go to."""
-
-    def background(ws: Workspace) -> set[int]:
-        return {worker.pid for worker in ws.scheduler.snapshot().workers if worker.role == "background"}
-
-    async def scenario(ready_after_s: float) -> None:
-        ws = Workspace(tmp_path)
-        path = ws.root / "made.py"
-        is_ready = asyncio.Event()
-
-        def happened(event: Event) -> None:
-            if isinstance(event, TaskEnded) and event.name == "get ready for changes":
-                is_ready.set()
-
-        async with asyncio.timeout(LIMIT_S), ws.serving(ready_after_s=ready_after_s):
-            ws.scheduler.subscribe(happened)
-            await ws.complete()
-            if not ready_after_s:
-                return
-            await is_ready.wait()
-            ready = background(ws)
-            path.write_text("def made_anew():\n    pass\n")
-            ws.changed(path)
-            await ws.until(lambda: ws.shown("made_anew"))
-            assert ready
-            assert background(ws) == ready
-
-    ws = Workspace(tmp_path)
-    ws.define("made")
-    subprocess.run(["git", "init", "-q", ws.root], check=True)
-    for _ in range(2):
-        asyncio.run(scenario(0.0))
-    asyncio.run(scenario(0.5))
 
 
 def test_an_index_that_cannot_be_opened_is_tried_three_times_and_again_later(tmp_path: Path) -> None:

@@ -77,19 +77,12 @@ class Workspace:
         return path
 
     @asynccontextmanager
-    async def serving(
-        self, first_scan_after_s: float = 0.0, *, announced: bool = False, ready_after_s: float = 0.0
-    ) -> AsyncIterator[Indexing]:
+    async def serving(self, first_scan_after_s: float = 0.0, *, announced: bool = False) -> AsyncIterator[Indexing]:
         # However busy the machine that tests run on, background work is not held back.
         config = SchedulerConfig(cpu_high=2.0, cpu_low=2.0)
         async with Scheduler(config, executors=_executors()) as self.scheduler:
             self.scheduler.subscribe(self.events.append)
-            self.indexing = Indexing(
-                self,
-                on_change=self._news.set,
-                first_scan_after_s=first_scan_after_s,
-                ready_after_s=ready_after_s,
-            )
+            self.indexing = Indexing(self, on_change=self._news.set, first_scan_after_s=first_scan_after_s)
             if announced:
                 self.indexing.announce()
             await self.indexing.start()

@@ -21,7 +21,6 @@ from headway.session.folder_index import FolderIndex
 from headway.session.ports import FileChange, Room, SessionContext, Submission
 from headway.settings import Settings
 from headway.wording import joined, say
-from headway.workspace import indexer
 from headway.workspace.documents import Document
 from headway.workspace.files import ReadOptions
 from headway.workspace.listing import ListingOptions
@@ -45,8 +44,6 @@ class Indexing(Room):
         on_change: Called when state or figures have changed, often; returns at once.
         first_scan_after_s: How long after its start it begins by itself where documents are open, whose first keys
             go first; what is asked for does not wait.
-        ready_after_s: How long after its start a worker is got ready, where there was nothing to do for one; 0: none
-            is, and the first file that changes waits for the start of a process.
     """
 
     def __init__(
@@ -55,7 +52,6 @@ class Indexing(Room):
         on_change: Callable[[], None] = lambda: None,
         *,
         first_scan_after_s: float = 0.0,
-        ready_after_s: float = 0.0,
     ) -> None:
         self.context = context
         self._on_change = on_change
@@ -63,8 +59,6 @@ class Indexing(Room):
         self._edits = Edits(context, self._folder_of)
         self._first_scan_after_s = first_scan_after_s
         self._first_scan: asyncio.TimerHandle | None = None  # until then
-        self._ready_after_s = ready_after_s
-        self._ready_timer: asyncio.TimerHandle | None = None
         self._rescan_timer: asyncio.TimerHandle | None = None
         self._begun = asyncio.Event()  # and what was announced is there
         self._started = False
@@ -96,8 +90,6 @@ class Indexing(Room):
             self._begun.set()
         self.folders_changed()
         self._arm_rescan()
-        if self._ready_after_s:
-            self._ready_timer = asyncio.get_running_loop().call_later(self._ready_after_s, self._make_ready)
 
     async def close(self) -> None:
         self._started = False
@@ -105,8 +97,6 @@ class Indexing(Room):
             self._first_scan.cancel()
         if self._rescan_timer is not None:
             self._rescan_timer.cancel()
-        if self._ready_timer is not None:
-            self._ready_timer.cancel()
         self._edits.close()
         for folder in self._folders.values():
             folder.close()
@@ -201,13 +191,6 @@ class Indexing(Room):
             if folder.is_complete:
                 folder.rescan()
         self._arm_rescan()
-
-    def _make_ready(self) -> None:
-        for _, spec in self.specs[:1]:
-            assert self._answers is not None
-            task, _ = self._answers.asking("get ready for changes", indexer.make_ready, spec)
-            job = Job(type="index", title=task.name, tasks=(task,), priority=Priority.BATCH, visible=False)
-            self.context.scheduler.submit(job)
 
     def _changed(self) -> None:
         self._view = None

@@ -20,8 +20,6 @@ from headway.session.testing import Testing
 # When a client is ready and has documents open, somebody may be typing. For so long, in which ty gets warm, nothing is
 # set going by itself.
 FIRST_KEYS_S = 0.4
-# By then whatever a start asks for has begun; a process takes long to start, of a core that somebody else may need.
-READY_FOR_CHANGES_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +43,7 @@ def build_rooms(session: Session, engine: PythonEngine, encoding: Encoding) -> R
     """
     diagnosing = Diagnosing(session, encoding, engine=engine, ruff_after_s=FIRST_KEYS_S)
     testing = Testing(session)
-    indexing = Indexing(
-        session, lambda: meaning.index_changed(), first_scan_after_s=FIRST_KEYS_S, ready_after_s=READY_FOR_CHANGES_S
-    )
+    indexing = Indexing(session, lambda: meaning.index_changed(), first_scan_after_s=FIRST_KEYS_S)
     meaning = Meaning(session, indexing)
     others = OtherEngines(session, encoding)
     navigating = Navigating(session, engine, others)

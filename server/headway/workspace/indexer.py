@@ -297,16 +297,6 @@ def _indexed(records: Iterable[FileRecord], fresh: Mapping[str, StoredFile], sta
     ]
 
 
-def make_ready(spec: FolderSpec) -> bool:
-    """Load what the next changed file would have to wait for; return whether it is there."""
-    index_text("a.py", "")
-    try:
-        open_store(spec)
-    except StoreError:
-        return False  # Whoever needs the index next says so.
-    return True
-
-
 # ---- loading --------------------------------------------------------------------------------------------------------
 
 

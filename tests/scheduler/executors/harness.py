@@ -59,7 +59,7 @@ class Bench:
         """Wait for a report about a worker."""
         return await self._told((change,), pid)
 
-    async def left(self, pid: int | None = None) -> WorkerChanged:
+    async def left(self, pid: int) -> WorkerChanged:
         """Wait until a worker that was sent away has gone; by force where the machine was too busy for it to go."""
         return await self._told(("ended", "killed"), pid)
 
@@ -140,7 +140,6 @@ def pools(
     size: int = 2,
     warm: int = 0,
     warm_after_s: float = 0.0,
-    kept: int = 0,
     idle_s: float = 60.0,
     memory: MemoryLimits | None = None,
     **worker: Any,
@@ -149,7 +148,7 @@ def pools(
 
     def pool(priority_class: PriorityClass) -> PoolSettings:
         settings = WorkerSettings(priority_class=priority_class, memory=memory or MemoryLimits(), **worker)
-        return PoolSettings(size=size, warm=warm, warm_after_s=warm_after_s, kept=kept, idle_s=idle_s, worker=settings)
+        return PoolSettings(size=size, warm=warm, warm_after_s=warm_after_s, idle_s=idle_s, worker=settings)
 
     return ProcessSettings(
         critical=pool(PriorityClass.INTERACTIVE),

@@ -536,18 +536,6 @@ async def test_surplus_workers_go_when_they_have_nothing_to_do() -> None:
         assert await bench.value(steps.pid) != pid
 
 
-async def test_of_workers_that_have_nothing_to_do_some_are_kept() -> None:
-    async with processes(size=2, idle_s=0.0, kept=1) as bench:
-        both = [bench.begin(steps.until_cancelled) for _ in range(2)]
-        pids = {await begun(sink) for _, sink in both}
-        for running, sink in both:
-            running.cancel(PATIENCE_S)
-            await ended(sink)
-        (kept,) = pids - {(await bench.left()).pid}
-        assert await bench.value(steps.pid) == kept
-        assert [view.pid for view in bench.executor.workers()] == [kept]
-
-
 async def test_modules_are_imported_ahead_and_a_missing_one_is_only_said(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with processes(size=1, modules=("this", "no_such_module")) as bench:

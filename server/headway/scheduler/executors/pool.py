@@ -28,24 +28,18 @@ class PoolSettings:
     """Size and habits of a pool. `size`: steps at once. `warm`: idle workers kept ready beyond the busy ones.
 
     They come `warm_after_s` after the pool starts. A worker that was idle for `idle_s` is ended unless it is one of the
-    warm ones, or of the last `kept` that there are.
+    warm ones.
     """
 
     size: int
     warm: int = 0
     warm_after_s: float = 0.0
-    kept: int = 0
     idle_s: float = 60.0
     worker: WorkerSettings = field(default_factory=WorkerSettings)
 
     def __post_init__(self) -> None:
-        if self.size < 1 or self.warm < 0 or self.kept < 0:
+        if self.size < 1 or self.warm < 0:
             raise ValueError(f"a pool has at least one worker and no negative number of spares, not {self}")
-
-    @property
-    def stay(self) -> int:
-        """How many workers stay however long they have nothing to do."""
-        return max(self.warm, self.kept)
 
 
 class WorkerPool:
@@ -207,18 +201,18 @@ class WorkerPool:
         self._leaving.append(worker)
 
     def _retire_idle(self) -> None:
-        """End who has had nothing to do for long, and come again while there are more than those that stay."""
+        """End who has had nothing to do for long, and come again while there are more than the warm ones."""
         self._retire = None
         now_s = self._loop.time()
         idle = sorted((w for w in self._workers if w.idle and w.ready), key=lambda worker: worker.used_at_s)
-        surplus = idle[: max(0, len(idle) - self.settings.stay)]
+        surplus = idle[: max(0, len(idle) - self.settings.warm)]
         for worker in surplus:
             if now_s - worker.used_at_s >= self.settings.idle_s:
                 self._let_go(worker)
         self._retire_later()
 
     def _retire_later(self) -> None:
-        if self._retire is None and not self._closing and self._idle_count() > self.settings.stay:
+        if self._retire is None and not self._closing and self._idle_count() > self.settings.warm:
             self._retire = self._loop.call_later(self.settings.idle_s, self._retire_idle)
 
     def _watch_memory(self) -> None:

@@ -59,14 +59,14 @@ class ProcessSettings:
         most = max(2, int(_POOL_MEMORY_SHARE * room_mb / _IDLE_WORKER_MB))
         few, many = min(most, cores), min(most, _WORKERS_PER_CORE * cores)
 
-        def pool(role: Role, size: int, warm: int, kept: int = 0) -> PoolSettings:
+        def pool(role: Role, size: int, warm: int) -> PoolSettings:
             worker = WorkerSettings(priority_class=_CLASSES[role], memory=limits, modules=(modules or {}).get(role, ()))
-            return PoolSettings(size=size, warm=warm, warm_after_s=warm_after_s, kept=kept, worker=worker)
+            return PoolSettings(size=size, warm=warm, warm_after_s=warm_after_s, worker=worker)
 
         return cls(
             critical=pool("critical", few, 1),
             standard=pool("standard", many, 0),
-            background=pool("background", many, 0, kept=1),  # a file that is saved now and then waits for no start
+            background=pool("background", many, 0),
         )
 
     def of(self, role: Role) -> PoolSettings:
