@@ -240,12 +240,12 @@ class Completing(Room):
         """
         if word.engine_source() is not None:
             return True
-        kind, good = word.place.kind, self._good_without_engine(word, prefix)
+        kind, documents = word.place.kind, self._context.documents
         if kind is PlaceKind.MEMBER:
-            return good and word.all_here
-        # What the cells before this one define is written elsewhere.
-        in_notebook = self._context.documents.in_notebook(word.document.uri)
-        return good and bool(prefix) and kind in _KNOWN_WITHOUT_ENGINE and not in_notebook
+            return self._good_without_engine(word, prefix) and word.all_here
+        # What the cells of a notebook before this one define is written elsewhere.
+        known = bool(prefix) and kind in _KNOWN_WITHOUT_ENGINE and not documents.in_notebook(word.document.uri)
+        return known and self._good_without_engine(word, prefix)
 
     def _good_without_engine(self, word: TypedWord, prefix: str) -> bool:
         if word.place.kind is PlaceKind.STRING:
