@@ -13,6 +13,7 @@ import pytest
 
 from headway.lsp.framing import frame
 from tests.lsp.wire import AnswerError, Wire, deaf_step_runs, probe, run, server, submission
+from tests.scheduler.executors.harness import SLICES_ARE_TOLD, slice_ns
 
 BUSY = (
     probe("sleeps", ms=60_000),
@@ -53,6 +54,19 @@ def test_the_least_that_a_client_may_say(tmp_path: Path) -> None:
             assert view["state"] == "COMPLETED"
             assert [message for message in wire.seen if "id" in message and "method" in message] == []
             assert await wire.exit() == 0
+
+    run(scenario())
+
+
+@SLICES_ARE_TOLD
+def test_who_answers_keys_wakes_in_short_slices(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.ask("initialize", {"processId": None, "capabilities": {}})
+            # ty asks for them itself, before it becomes ty.
+            while {slice_ns(process.pid) for process in await asyncio.to_thread(family, wire.process.pid)} != {100_000}:
+                continue
+            assert slice_ns(wire.process.pid) == 100_000
 
     run(scenario())
 

@@ -243,8 +243,10 @@ def _serve(options: argparse.Namespace) -> int:
             pump.close()
             return 2
     from headway.lsp.server import serve
+    from headway.scheduler.executors.launch import take_short_turns
 
     sys.setswitchinterval(_SWITCH_S)
+    take_short_turns()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         code = runner.run(serve(streams, probes=options.enable_probes, log_level_is_set=said_level is not None))
     pump.close()

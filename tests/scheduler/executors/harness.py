@@ -2,11 +2,16 @@
 
 import asyncio
 import contextlib
+import ctypes
 import itertools
 import os
 import select
+import struct
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
+
+import pytest
 
 from headway.scheduler.executors.base import Executor, Running, StepContextData, StepResult, StepRun
 from headway.scheduler.executors.memory import MemoryLimits
@@ -206,3 +211,18 @@ def wait_until_gone(pids: Iterable[int]) -> set[int]:
 
 def pids_of(bench: Bench) -> list[int]:
     return [view.pid for view in bench.executor.workers()]
+
+
+def slice_ns(pid: int) -> int:
+    """Return how long a process may run at a time, in nanoseconds; 0 where the kernel does not tell."""
+    number = {"x86_64": 315, "aarch64": 275}[os.uname().machine]
+    attributes = ctypes.create_string_buffer(48)
+    if ctypes.CDLL(None, use_errno=True).syscall(number, pid, attributes, len(attributes), 0) != 0:
+        raise OSError(ctypes.get_errno(), "sched_getattr")
+    return int(struct.unpack_from("=IIQiIQ", attributes)[-1])
+
+
+SLICES_ARE_TOLD = pytest.mark.skipif(
+    sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64") or slice_ns(0) == 0,
+    reason="this kernel knows no slices of a process's own",
+)

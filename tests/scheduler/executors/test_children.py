@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.scheduler.executors import launch
 from headway.scheduler.executors.children import (
     Child,
     PriorityClass,
@@ -21,7 +22,15 @@ from headway.scheduler.executors.children import (
     run,
 )
 from headway.scheduler.executors.spawn import Process, tied_to_us
-from tests.scheduler.executors.harness import PATIENCE_S, children_of, open_descriptors, until, wait_until_gone
+from tests.scheduler.executors.harness import (
+    PATIENCE_S,
+    SLICES_ARE_TOLD,
+    children_of,
+    open_descriptors,
+    slice_ns,
+    until,
+    wait_until_gone,
+)
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 
@@ -177,6 +186,29 @@ async def test_priority_is_in_force_from_the_first_instruction(
     done = await run(script(text), priority_class=priority_class, guarded=guarded)
     ours = os.getpriority(os.PRIO_PROCESS, 0)
     assert [int(word) for word in done.stdout.split()] == [policy, max(nice, ours), os.getsid(0)]
+
+
+@SLICES_ARE_TOLD
+@pytest.mark.parametrize("priority_class", list(PriorityClass))
+def test_who_answers_people_wakes_in_short_slices_and_who_it_starts_does_not(
+    priority_class: PriorityClass,
+) -> None:
+    usual_ns = slice_ns(0)
+    # As the sidecar, which asks for short slices before it starts anything.
+    inner = tied_to_us([SHELL, "-c", "echo $$; read line"], priority_class)
+    text = (
+        f"import os, subprocess, sys; sys.path.insert(0, {str(Path(launch.__file__).parent)!r}); import launch\n"
+        f"launch.take_short_turns(); command = {inner!r}; command[5] = str(os.getpid())\n"
+        "subprocess.run(command)"
+    )
+    process = subprocess.Popen(script(text), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        pid = int(process.stdout.readline())
+        found = slice_ns(process.pid), slice_ns(pid)
+        process.stdin.close()
+    assert found == (100_000, 100_000 if priority_class is PriorityClass.INTERACTIVE else usual_ns)
 
 
 class Watched(Process):
