@@ -4,19 +4,23 @@ import { SECTION } from "./config";
 import type { Context } from "./context";
 import { engineStatus, type EngineSettings } from "./enginewords";
 import { documentSelector, servedLanguages } from "./languages";
+import { Pacer, SYSTEM_TIMER, type PacePolicy } from "./pacing";
 import { snapshot } from "./protocol";
+
+/** It is looked at by opening it: once a second is new enough. */
+const PACE: PacePolicy = { gapMs: 1000, passingGapMs: 1000, settleMs: 0, holdMs: 0 };
 
 export function activate(context: Context): vscode.Disposable {
   const { server } = context;
   const item = vscode.languages.createLanguageStatusItem("headway.engines", selector());
   item.name = "Headway";
   item.command = { command: "headway.showMenu", title: vscode.l10n.t("Menu") };
-  const known: { versions: Readonly<Record<string, string>>; told: string } = { versions: {}, told: "" };
+  const known: { versions: Readonly<Record<string, string>>; told: string; settings: EngineSettings } = { versions: {}, told: "", settings: settings() };
   const show = (): void => {
     const language = vscode.window.activeTextEditor?.document.languageId ?? "python";
     const { phase, queue, alerts } = server;
     const input = { phase, queue, alerts, trusted: vscode.workspace.isTrusted };
-    const status = engineStatus(language, input, settings(), known.versions, vscode.l10n.t);
+    const status = engineStatus(language, input, known.settings, known.versions, vscode.l10n.t);
     const told = JSON.stringify([status, phase.kind]);
     if (told === known.told) {
       return;
@@ -35,16 +39,19 @@ export function activate(context: Context): vscode.Disposable {
     }
     show();
   };
+  const pacer = new Pacer<true>(PACE, SYSTEM_TIMER, { passing: () => false, urgent: () => false, same: () => false }, show);
   show();
   return vscode.Disposable.from(
     item,
+    pacer,
     server.onPhase((phase) => (phase.kind === "running" ? void ask() : show())),
-    server.onQueueState(show),
+    server.onQueueState(() => pacer.offer(true)),
     vscode.window.onDidChangeActiveTextEditor(show),
     vscode.workspace.onDidGrantWorkspaceTrust(show),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration(SECTION)) {
         item.selector = selector();
+        known.settings = settings(); // To ask the editor for them takes longer than all the rest.
         show();
       }
     }),

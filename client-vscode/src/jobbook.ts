@@ -15,38 +15,50 @@ export function hasEnded(job: JobInfo): boolean {
   return ENDED.has(job.state);
 }
 
-/** Keeps the newest of each job: all that have not ended, and the newest that have. */
+/** Keeps the newest of each job: all that have not ended, and the newest that have. To take something in costs little. */
 export class JobBook {
-  private readonly jobs = new Map<string, JobInfo>();
+  private readonly active = new Map<string, JobInfo>();
+  private readonly ended = new Map<string, JobInfo>();
   private paused: ReadonlySet<PriorityName> = new Set();
   private atWork: ReadonlySet<string> = new Set();
+  /** The sections as they were last asked for; undefined: something has changed since. */
+  private sections: Readonly<Record<Section, readonly JobInfo[]>> | undefined;
 
   /** Takes what is known of a job now. What has ended never changes again. */
   take(job: JobInfo): void {
-    const known = this.jobs.get(job.jobId);
-    if (known !== undefined && hasEnded(known) && !hasEnded(job)) {
+    const { jobId } = job;
+    if (!hasEnded(job) && this.ended.has(jobId)) {
       return;
     }
-    this.jobs.set(job.jobId, job);
-    this.forget(hasEnded, MOST_ENDED, (one) => one.finishedAt ?? one.createdAt);
-    this.forget((one) => !hasEnded(one), MOST_ACTIVE, (one) => one.createdAt);
+    this.sections = undefined;
+    if (hasEnded(job)) {
+      this.active.delete(jobId);
+      this.ended.set(jobId, job);
+      forgetOldest(this.ended, MOST_ENDED, (one) => one.finishedAt ?? one.createdAt);
+    } else {
+      this.active.set(jobId, job);
+      forgetOldest(this.active, MOST_ACTIVE, (one) => one.createdAt);
+    }
   }
 
   /** Takes which priorities are paused and which jobs have a worker now. */
   takeQueue(queue: QueueState): void {
+    this.sections = undefined;
     this.paused = new Set(queue.pausedPriorities);
     this.atWork = new Set(queue.running.map((task) => task.jobId));
   }
 
   /** Another server knows nothing of the jobs of the last one. */
   clear(): void {
-    this.jobs.clear();
+    this.sections = undefined;
+    this.active.clear();
+    this.ended.clear();
     this.paused = new Set();
     this.atWork = new Set();
   }
 
   job(jobId: string): JobInfo | undefined {
-    return this.jobs.get(jobId);
+    return this.active.get(jobId) ?? this.ended.get(jobId);
   }
 
   sectionOf(job: JobInfo): Section {
@@ -60,21 +72,29 @@ export class JobBook {
   }
 
   /** The jobs of a section: what goes on in the order of its start, what waits by urgency, what has ended newest first. */
-  in(section: Section): JobInfo[] {
-    const found = [...this.jobs.values()].filter((job) => this.sectionOf(job) === section);
-    if (section === "recent") {
-      return found.sort((a, b) => (b.finishedAt ?? b.createdAt) - (a.finishedAt ?? a.createdAt));
-    }
-    const rank = (job: JobInfo): number => (section === "running" ? 0 : PRIORITIES.indexOf(job.priority));
-    return found.sort((a, b) => rank(a) - rank(b) || a.createdAt - b.createdAt);
+  in(section: Section): readonly JobInfo[] {
+    this.sections ??= this.sorted();
+    return this.sections[section];
   }
 
-  private forget(which: (job: JobInfo) => boolean, most: number, age: (job: JobInfo) => number): void {
-    const found = [...this.jobs.values()].filter(which);
-    if (found.length > most) {
-      const oldest = found.reduce((a, b) => (age(b) < age(a) ? b : a));
-      this.jobs.delete(oldest.jobId);
-    }
+  private sorted(): Readonly<Record<Section, readonly JobInfo[]>> {
+    const found: Record<Section, JobInfo[]> = { running: [], waiting: [], paused: [], recent: [...this.ended.values()] };
+    this.active.forEach((job) => found[this.sectionOf(job)].push(job));
+    const byUrgency = (a: JobInfo, b: JobInfo): number =>
+      PRIORITIES.indexOf(a.priority) - PRIORITIES.indexOf(b.priority) || a.createdAt - b.createdAt;
+    found.running.sort((a, b) => a.createdAt - b.createdAt);
+    found.waiting.sort(byUrgency);
+    found.paused.sort(byUrgency);
+    found.recent.sort((a, b) => (b.finishedAt ?? b.createdAt) - (a.finishedAt ?? a.createdAt));
+    return found;
+  }
+}
+
+/** Leaves out the oldest where one is too many. */
+function forgetOldest(jobs: Map<string, JobInfo>, most: number, age: (job: JobInfo) => number): void {
+  if (jobs.size > most) {
+    const oldest = [...jobs.values()].reduce((a, b) => (age(b) < age(a) ? b : a));
+    jobs.delete(oldest.jobId);
   }
 }
 

@@ -17,11 +17,17 @@ export interface JobNode {
 /** Most nodes that are remembered for their identity; far more than anybody opens. */
 const MOST_NODES = 20_000;
 
+/** Something the editor was given, with the job that it was made of where nothing else counts. */
+interface Shown<T> {
+  readonly what: T;
+  readonly of: JobInfo | undefined;
+}
+
 export class JobTree {
   private nodes = new Map<string, JobNode>();
   /** What the editor was given, by key: rows and the keys of children. The root's key is empty. */
-  private readonly shownRows = new Map<string, string>();
-  private readonly shownChildren = new Map<string, readonly string[]>();
+  private readonly shownRows = new Map<string, Shown<string>>();
+  private readonly shownChildren = new Map<string, Shown<readonly string[]>>();
 
   constructor(
     private readonly book: JobBook,
@@ -32,14 +38,14 @@ export class JobTree {
   /** A node's children, or the sections. The editor is taken to know them from now on. */
   children(node?: JobNode): JobNode[] {
     const found = this.childrenOf(node);
-    this.shownChildren.set(node?.key ?? "", found.map((child) => child.key));
+    this.shownChildren.set(node?.key ?? "", { what: found.map((child) => child.key), of: this.resting(node) });
     return found;
   }
 
   /** A node's row, undefined where what it stood for is gone. The editor is taken to show it from now on. */
   row(node: JobNode): Row | undefined {
     const row = this.rowOf(node);
-    this.shownRows.set(node.key, fingerprint(row));
+    this.shownRows.set(node.key, { what: fingerprint(row), of: this.resting(node) });
     return row;
   }
 
@@ -67,7 +73,7 @@ export class JobTree {
   changed(): JobNode[] | "all" {
     const shown = this.shownChildren.get("");
     const sections = this.childrenOf();
-    if (shown === undefined || !sameKeys(shown, sections)) {
+    if (shown === undefined || !sameKeys(shown.what, sections)) {
       return "all";
     }
     return sections.flatMap((section) => this.changedBelow(section));
@@ -93,12 +99,22 @@ export class JobTree {
     if (row === undefined) {
       return []; // It was never shown.
     }
-    const children = this.childrenOf(node);
     const known = this.shownChildren.get(node.key);
-    if (row !== fingerprint(this.rowOf(node)) || (known !== undefined && !sameKeys(known, children))) {
+    const resting = this.resting(node);
+    if (resting !== undefined && row.of === resting && (known === undefined || known.of === resting)) {
+      return []; // Most of a long list is as it was, and is not put into words anew.
+    }
+    const children = this.childrenOf(node);
+    if (row.what !== fingerprint(this.rowOf(node)) || (known !== undefined && !sameKeys(known.what, children))) {
       return [node];
     }
     return known === undefined ? [] : children.flatMap((child) => this.changedBelow(child));
+  }
+
+  /** What a job's row and all below it say, where that does not change by time alone: the row of one that runs does. */
+  private resting(node: JobNode | undefined): JobInfo | undefined {
+    const job = node?.kind === "job" ? this.job(node) : undefined;
+    return job === undefined || (job.startedAt !== null && job.finishedAt === null) ? undefined : job;
   }
 
   private childrenOf(node?: JobNode): JobNode[] {

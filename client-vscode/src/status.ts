@@ -4,31 +4,26 @@ import type { Context } from "./context";
 import { look, statusText, titledState, tooltip, TOOLTIP_COMMANDS, type Look, type StatusInput } from "./labels";
 import { Pacer, STATUS_PACE, SYSTEM_TIMER } from "./pacing";
 
-interface Face {
-  readonly look: Look;
-  readonly text: string;
-  readonly tooltip: string;
-  readonly spoken: string;
-}
-
 export function activate(context: Context): vscode.Disposable {
   const item = vscode.window.createStatusBarItem("headway.status", vscode.StatusBarAlignment.Left, -10);
   item.name = "Headway";
   item.command = "headway.showMenu";
   const told = { paused: false };
-  const pacer = new Pacer<Face>(
+  const face = new Face(item);
+  // What comes is put into words when its time has come: most of it is old by then.
+  const pacer = new Pacer<StatusInput>(
     STATUS_PACE,
     SYSTEM_TIMER,
     {
-      passing: (face) => face.look === "busy",
-      urgent: (face) => face.look === "error" || face.look === "stopped",
-      same: (a, b) => a.text === b.text && a.tooltip === b.tooltip && a.look === b.look,
+      passing: (input) => look(input) === "busy",
+      urgent: (input) => ["error", "stopped"].includes(look(input)),
+      same: () => false,
     },
-    (face) => show(item, face),
+    (input) => face.show(input),
   );
   const update = (): void => {
     const { phase, queue, alerts, pausedUntilMs } = context.server;
-    pacer.offer(faceOf({ phase, queue, alerts, pausedUntilMs, trusted: vscode.workspace.isTrusted }));
+    pacer.offer({ phase, queue, alerts, pausedUntilMs, trusted: vscode.workspace.isTrusted });
   };
   const listeners = [
     context.server.onPhase(update),
@@ -47,25 +42,30 @@ export function activate(context: Context): vscode.Disposable {
   return vscode.Disposable.from(item, pacer, ...listeners);
 }
 
-function faceOf(input: StatusInput): Face {
-  return {
-    look: look(input),
-    text: statusText(input),
-    tooltip: tooltip(input, vscode.l10n.t),
-    spoken: titledState(input, vscode.l10n.t),
-  };
-}
+/** The item as it was set last: the editor is told of what has changed. */
+class Face {
+  private spoken = "";
+  private tooltip = "";
 
-function show(item: vscode.StatusBarItem, face: Face): void {
-  if (item.text !== face.text) {
-    item.text = face.text;
-    item.accessibilityInformation = { label: face.spoken };
-    item.backgroundColor = background(face.look);
+  constructor(private readonly item: vscode.StatusBarItem) {}
+
+  show(input: StatusInput): void {
+    const { item } = this;
+    const [text, spoken, words] = [statusText(input), titledState(input, vscode.l10n.t), tooltip(input, vscode.l10n.t)];
+    if (item.text !== text || this.spoken !== spoken) {
+      this.spoken = spoken;
+      item.text = text;
+      item.accessibilityInformation = { label: spoken };
+      item.backgroundColor = background(look(input));
+    }
+    if (this.tooltip !== words) {
+      this.tooltip = words;
+      const markdown = new vscode.MarkdownString(words, true);
+      markdown.supportHtml = true; // for small print; what comes from the server is escaped
+      markdown.isTrusted = { enabledCommands: TOOLTIP_COMMANDS };
+      item.tooltip = markdown;
+    }
   }
-  const markdown = new vscode.MarkdownString(face.tooltip, true);
-  markdown.supportHtml = true; // for small print; what comes from the server is escaped
-  markdown.isTrusted = { enabledCommands: TOOLTIP_COMMANDS };
-  item.tooltip = markdown;
 }
 
 function background(now: Look): vscode.ThemeColor | undefined {

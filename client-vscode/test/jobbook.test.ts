@@ -82,3 +82,19 @@ test("what is paused is so by itself or by its priority, and another server star
   book.takeQueue({ ...queue(["BATCH"], []) });
   assert.equal(book.sectionOf(JOB), "paused");
 });
+
+test("what was listed is listed anew after each thing that can change it", () => {
+  const book = new JobBook();
+  const sizes = (): string => (["running", "waiting", "paused", "recent"] as const).map((section) => book.in(section).length).join("");
+  book.take(JOB);
+  assert.equal(sizes(), "1000");
+  assert.equal(book.in("running"), book.in("running"), "and only then");
+  book.takeQueue(queue(["BATCH"], []));
+  assert.equal(sizes(), "0010");
+  book.take({ ...JOB, state: "COMPLETED", finishedAt: 3000 });
+  assert.equal(sizes(), "0001");
+  book.take({ ...JOB, jobId: "j-9", priority: "LOW", state: "PENDING" });
+  assert.equal(sizes(), "0101");
+  book.clear();
+  assert.equal(sizes(), "0000");
+});

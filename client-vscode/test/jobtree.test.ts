@@ -144,3 +144,33 @@ test("children that others took the place of are a change of their parent, and s
   book.take({ ...JOB, tasks: [{ ...TASK, taskId: "j-1.9", steps: TASK.steps.toReversed() }] });
   assert.deepEqual((tree.changed() as JobNode[]).map((node) => node.step), [0, 1]);
 });
+
+test("of a long list only what may have changed is put into words anew", () => {
+  const book = new JobBook();
+  const said: string[] = [];
+  const tree = new JobTree(book, () => 5000, (message, ...args) => (said.push(message), english(message, ...args)));
+  const waits = (number: number): JobInfo => ({ ...JOB, jobId: `w-${number}`, state: "PENDING", startedAt: null, createdAt: number, tasks: [] });
+  Array.from({ length: 300 }, (_, number) => book.take(waits(number)));
+  book.take(FAILED);
+  const sections = tree.children();
+  sections.forEach((section) => (tree.row(section), tree.children(section).forEach((job) => tree.row(job))));
+  said.length = 0;
+  assert.deepEqual(tree.changed(), []);
+  assert.deepEqual(said, ["Waiting", "{0}, {1} jobs", "Recent", "{0}, {1} jobs"], "the sections alone");
+  book.take({ ...waits(7), priority: "LOW", createdAt: -1 });
+  book.take({ ...waits(8), title: "Index the other" });
+  assert.deepEqual((tree.changed() as JobNode[]).map((node) => node.kind), ["section"], "it stands elsewhere now");
+  sections.forEach((section) => tree.children(section).forEach((job) => tree.row(job)));
+  book.take({ ...waits(8), title: "Index a third" });
+  assert.deepEqual((tree.changed() as JobNode[]).map((node) => node.jobId), ["w-8"]);
+});
+
+test("a job whose row is new, but not what was listed below it, is looked into", () => {
+  const { book, tree, look } = opened({ ...FAILED, tasks: [TASK] });
+  look();
+  book.take({ ...FAILED, tasks: [{ ...TASK, taskId: "j-2.7" }] });
+  const [section] = tree.children();
+  const [job] = section === undefined ? [] : tree.children(section);
+  tree.row(job ?? assert.fail());
+  assert.deepEqual((tree.changed() as JobNode[]).map((node) => node.jobId), ["j-2"]);
+});
