@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lsp.wire import AnswerError, probe, run, server, submission
 
 WRONG: tuple[Any, ...] = (
@@ -31,6 +33,7 @@ ASKED = (
     "textDocument/documentHighlight",
     "textDocument/documentSymbol",
     "textDocument/foldingRange",
+    "textDocument/codeAction",
     "textDocument/semanticTokens/full",
     "workspace/symbol",
     "workspace/executeCommand",
@@ -83,3 +86,35 @@ def test_wrong_params_are_refused_and_unknown_methods_told_apart(tmp_path: Path)
     run(scenario())
     log = (tmp_path / "stderr.txt").read_text()
     assert "Traceback" not in log, log[-2000:]
+
+
+NOWHERE = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+
+
+@pytest.mark.parametrize(
+    ("context", "named"),
+    [
+        (5, "context"),
+        ({"diagnostics": 5}, "context.diagnostics"),
+        ({"diagnostics": [5]}, "context.diagnostics[0]"),
+        ({"diagnostics": [{"message": "x"}]}, "context.diagnostics[0].range"),
+        ({"diagnostics": [], "only": 5}, "context.only"),
+        ({"diagnostics": [], "only": [5]}, "context.only[0]"),
+        ({"diagnostics": [], "triggerKind": "1"}, "context.triggerKind"),
+    ],
+)
+def test_what_a_question_for_actions_comes_with_is_of_the_right_type_or_named(
+    tmp_path: Path, context: object, named: str
+) -> None:
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await wire.initialize(tmp_path)
+            uri = (tmp_path / "a.py").as_uri()
+            opened = {"uri": uri, "languageId": "python", "version": 1, "text": "import os\n"}
+            wire.notify("textDocument/didOpen", {"textDocument": opened})
+            params = {"textDocument": {"uri": uri}, "range": NOWHERE, "context": context}
+            error = await wire.refused("textDocument/codeAction", params)
+            assert error.code == -32602, error
+            assert named + ":" in error.message
+
+    run(scenario())

@@ -20,7 +20,7 @@ from headway.engines.server import LanguageServer, ServerLaunch
 from headway.scheduler.executors.children import PriorityClass, run
 from headway.wording import say
 from headway.workspace.documents import Document
-from headway.workspace.uris import identity
+from headway.workspace.uris import identity, names_something
 
 _LIST_LIMIT_S = 60.0
 _CHECK_LIMIT_S = 300.0
@@ -100,6 +100,9 @@ class RuffEngine(LanguageServer):
         self, documents: Callable[[], Mapping[str, Document]], state_changed: Callable[[], None] | None = None
     ) -> None:
         super().__init__("ruff", documents, state_changed, without=say("Meanwhile there are no new diagnostics."))
+
+    def takes(self, key: str) -> bool:
+        return names_something(key)  # The bytes of a path may be what they like.
 
     def diagnose(self, document: Document) -> Reply | None:
         """Ask for a `RuffReport` of an open document; None where it is too long to be looked at.

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from headway.engines.client import FramingError, LspClient, Reply
-from headway.engines.errors import EngineUnavailableError
+from headway.engines.errors import EngineAnswerError, EngineUnavailableError
 from headway.engines.mirror import Encoding, Mirror
 from headway.engines.stillness import LIMITS_S, Stillness
 from headway.scheduler.executors.children import Child, PriorityClass, ProgramMissingError, RestartDelay
@@ -28,6 +28,7 @@ from headway.wording import say
 from headway.workspace.documents import Document
 from headway.workspace.notebooks import Notebook
 from headway.workspace.text import Text
+from headway.workspace.uris import is_unicode, names_something
 
 _log = logging.getLogger(__name__)
 _READ_BYTES = 1 << 18
@@ -309,16 +310,18 @@ class LanguageServer:
 
         Raises:
             EngineUnavailableError: it does not run or is not ready yet.
+            EngineAnswerError: it is not one to be asked about this document (`takes`).
         """
         client, mirror = self._client, self._mirror
         if client is None or mirror is None:
             raise EngineUnavailableError(self.name, self.message or "it is being started")
+        if about is not None and not self.takes(about):
+            raise EngineAnswerError(self.name, method, 0, f"it is not asked about {about!a}")
         held = [key for key in self._asked_about if key != about]
         # One that does not know notebooks is given each cell as a text of its own.
         notebooks = self.notebooks() if self.capabilities.get("notebookDocumentSync") else ()
-        messages = mirror.update(
-            self._documents(), instead=instead, held=held, language=self.language, notebooks=notebooks
-        )
+        documents = {key: document for key, document in self._documents().items() if self.takes(key)}
+        messages = mirror.update(documents, instead=instead, held=held, language=self.language, notebooks=notebooks)
         for name, body in messages:
             client.notify(name, body)
         reply = client.request(method, params, decoder=decoder)
@@ -327,6 +330,13 @@ class LanguageServer:
         if about is not None and not reply.done():
             self._watch(reply, about, mirror)
         return reply
+
+    def takes(self, key: str) -> bool:
+        """Return whether it can be told of a document, going by its identity.
+
+        A single name that a server cannot take ends many of them, and again each time that they are started.
+        """
+        return names_something(key) and is_unicode(key)
 
     def _watch(self, reply: Reply, about: str, mirror: Mirror) -> None:
         asked_version = mirror.version(about)

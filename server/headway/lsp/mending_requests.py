@@ -43,6 +43,7 @@ class MendingRequests:
     def actions(self, params: object) -> Coroutine[Any, Any, list[Json]]:
         read = Arguments(params)
         _range(read)
+        _context(read)
         uri = read.inner("textDocument").text("uri")
         document = self._session.documents.get(uri)
         if document is not None and document.language != "python":
@@ -65,3 +66,14 @@ def _range(read: Arguments) -> None:
         place = read.inner("range").inner(end)
         place.integer("line")
         place.integer("character")
+
+
+def _context(read: Arguments) -> None:
+    """See that what a client says about its question, if it does, is of LSP's types: it goes on to ruff and ty."""
+    if not read.has("context"):
+        return
+    context = read.inner("context")
+    context.texts("only")
+    context.integer("triggerKind", 1)
+    for finding in context.each("diagnostics"):
+        _range(finding)

@@ -130,6 +130,8 @@ class PythonEngine(Room):
             if not change.uri.endswith(_PYTHON_FILES):
                 continue
             key = identity(change.uri)
+            if not self.ty.takes(key):
+                continue
             if change.deleted:
                 self._seen.discard(key)
                 told.append((change.uri, _DELETED))

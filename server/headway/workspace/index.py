@@ -206,7 +206,7 @@ def module_name(path: str) -> str:
 
     A leading `src` folder, the suffix and a final `__init__` are left out.
     """
-    parts = list(PurePosixPath(path).with_suffix("").parts)
+    parts = list(_without_suffix(path).parts)
     if len(parts) > 1 and parts[0] == "src":
         parts = parts[1:]
     if len(parts) > 1 and parts[-1] == "__init__":
@@ -253,6 +253,11 @@ def index_text(
     )
 
 
+def _without_suffix(path: str) -> PurePosixPath:
+    place = PurePosixPath(path)
+    return place.with_suffix("") if place.name else place  # A document of no file may have no name at all.
+
+
 def file_name(path: str) -> str:
     """Return the name that a file has as a definition of its own."""
     name = PurePosixPath(path).stem or path
@@ -266,7 +271,7 @@ def chunks_of(path: str, definitions: Sequence[Definition], bodies: Iterable[tup
         definitions: All of the file, itself first.
         bodies: For each text the number of its definition and the words of its body.
     """
-    place = [word for part in PurePosixPath(path).with_suffix("").parts for word in split_identifier(part)]
+    place = [word for part in _without_suffix(path).parts for word in split_identifier(part)]
     owners: dict[str, str] = {}
     chunks = []
     for ordinal, body in bodies:

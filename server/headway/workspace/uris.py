@@ -10,10 +10,11 @@ import os
 import posixpath
 import re
 from functools import lru_cache
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 _WINDOWS = os.name == "nt"
 _REMEMBERED = 1024  # each key asks some ten times about the document that it is typed in
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _DRIVE = re.compile(r"^/?([A-Za-z]):(?=$|[/\\])")
 
 
@@ -67,8 +68,8 @@ def identity(uri: str, *, windows: bool = _WINDOWS) -> str:
     """
     path = uri_to_path(uri, windows=windows)
     if path is None:
-        scheme = urlsplit(uri).scheme if len(uri) < 10_000 else ""
-        return uri if not scheme else scheme.lower() + uri[len(scheme) :]
+        scheme = _SCHEME.match(uri)  # not urlsplit: it refuses what only looks like an address with a host
+        return uri if scheme is None else scheme[0].lower() + uri[scheme.end() :]
     return path_identity(path, windows=windows)
 
 
@@ -78,6 +79,22 @@ def path_identity(path: str, *, windows: bool = _WINDOWS) -> str:
         return ntpath.normcase(ntpath.normpath(path))
     drive = _DRIVE.match(path)
     return posixpath.normpath(path if drive is None else drive[0].lower() + path[drive.end() :])
+
+
+def names_something(key: str) -> bool:
+    """Return whether an `identity` is that of a document somewhere: a `file:` URI without a path is none."""
+    return not key.startswith("file:")
+
+
+def is_unicode(key: str) -> bool:
+    """Return whether an `identity` can be said in UTF-8, as a file's name on Linux need not be."""
+    if key.isascii():
+        return True
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def path_below(root: str, path: str) -> str | None:
