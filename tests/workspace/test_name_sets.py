@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.workspace.index import Definition, SymbolKind
 from headway.workspace.name_sets import (
+    LETTERS,
     bit_indices,
     key_range,
+    letter_sets,
     lowest_bits,
     pair_sets,
     sort_keys,
@@ -33,6 +37,20 @@ def view_of(names: list[str]) -> IndexView:
 def test_pairs_leave_every_text_that_holds_the_part(texts: list[bytes], part: bytes) -> None:
     left = set(bit_indices(with_pairs(pair_sets(texts), part, (1 << len(texts)) - 1)))
     assert left >= {number for number, text in enumerate(texts) if part in text}
+
+
+@given(st.lists(WORDS, max_size=20))
+def test_a_text_is_in_the_sets_of_its_own_pairs_and_in_no_other(texts: list[bytes]) -> None:
+    alone = {pair: pair_sets([pair]) for text in texts for pair in map(bytes, pairwise(text))}
+    for kind, held in enumerate(pair_sets(texts)):
+        expected = [number for number, text in enumerate(texts) if any(alone[bytes(p)][kind] for p in pairwise(text))]
+        assert list(bit_indices(held)) == expected
+
+
+@given(st.lists(st.text(alphabet="azq09_éßж-\n", max_size=8), max_size=20))
+def test_a_text_is_in_the_sets_of_its_letters_and_in_no_other(texts: list[str]) -> None:
+    for letter, held in zip(LETTERS, letter_sets(texts), strict=True):
+        assert list(bit_indices(held)) == [number for number, text in enumerate(texts) if letter in text]
 
 
 @given(st.lists(st.text(max_size=12), max_size=20), st.text(max_size=12))

@@ -9,7 +9,7 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress, pairwise
+from itertools import accumulate, compress
 from typing import Final, NamedTuple
 
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz0123456789_"
@@ -22,28 +22,37 @@ _PAIR_FACTOR: Final = 11
 # So few bits are taken off a number one by one: a look at each of its words would take longer.
 _FEW_BITS: Final = 5
 _WORD_BITS: Final = 64
+# A byte as the first and as the second of a pair; they are below 64 each, and so the sum of both is below 256.
+_AS_FIRST: Final = bytes(byte * _PAIR_FACTOR % _PAIR_SETS for byte in range(256))
+_AS_SECOND: Final = bytes(byte % _PAIR_SETS for byte in range(256))
+# For each bit of a byte: the digit, 0 or 1, that it is in each byte.
+_DIGITS: Final = [bytes(ord("0") + (byte >> bit & 1) for byte in range(256)) for bit in range(8)]
+
+
+class _Bits(dict[str, int]):
+    """A bit for each of our letters, none for others."""
+
+    def __missing__(self, letter: str) -> int:
+        return 0
+
+
+_LETTER_BITS: Final = _Bits((letter, 1 << index) for letter, index in LETTER_INDEX.items())
 
 
 def letter_sets(texts: Iterable[str]) -> list[int]:
     """Return for each of our letters the set of the texts that hold it, as the bits of a number."""
-    found: list[list[int]] = [[] for _ in LETTERS]
-    count = 0
-    for number, text in enumerate(texts):
-        count = number + 1
-        for letter in set(text):
-            index = LETTER_INDEX.get(letter)
-            if index is not None:
-                found[index].append(number)
-    return [_bits(numbers, count) for numbers in found]
+    bit_of = _LETTER_BITS.__getitem__
+    return _sets([sum(map(bit_of, set(text))) for text in texts], len(LETTERS))
 
 
 def pair_sets(texts: Sequence[bytes]) -> list[int]:
     """Return for each kind of pair of neighbouring bytes the set of the texts that hold one of it."""
-    found: list[list[int]] = [[] for _ in range(_PAIR_SETS)]
-    for number, text in enumerate(texts):
-        for kind in _pair_kinds(text):
-            found[kind].append(number)
-    return [_bits(numbers, len(texts)) for numbers in found]
+    kinds = _pair_kinds(b"\n".join(texts))
+    starts = accumulate((len(text) + 1 for text in texts), initial=0)
+    bit_of = [1 << kind for kind in range(_PAIR_SETS)].__getitem__
+    # Of a text of n bytes n - 1 pairs count: the two behind them reach over the line's end.
+    held = ((start, start + len(text) - 1) for start, text in zip(starts, texts, strict=False))
+    return _sets([sum(map(bit_of, set(kinds[low : max(low, high)]))) for low, high in held], _PAIR_SETS)
 
 
 def with_pairs(sets: Sequence[int], part: bytes, among: int) -> int:
@@ -53,15 +62,28 @@ def with_pairs(sets: Sequence[int], part: bytes, among: int) -> int:
     return among
 
 
-def _pair_kinds(text: bytes) -> set[int]:
-    return {(one * _PAIR_FACTOR + other) % _PAIR_SETS for one, other in pairwise(text)}
+def _pair_kinds(text: bytes) -> bytes:
+    """Return the kind of each pair of neighbouring bytes.
+
+    All at once, as two long numbers of which no byte flows over into the next one.
+    """
+    if len(text) < 2:
+        return b""
+    one = int.from_bytes(text[:-1].translate(_AS_FIRST), "little")
+    other = int.from_bytes(text[1:].translate(_AS_SECOND), "little")
+    return (one + other).to_bytes(len(text) - 1, "little").translate(_AS_SECOND)
 
 
-def _bits(numbers: Iterable[int], count: int) -> int:
-    bits = bytearray((count + 7) // 8)
-    for number in numbers:
-        bits[number >> 3] |= 1 << (number & 7)
-    return int.from_bytes(bits, "little")
+def _sets(masks: Iterable[int], most: int) -> list[int]:
+    """Return for each of so many bits the set of the numbers that hold it: a table of bits turned on its side."""
+    words = array("Q", masks)
+    if sys.byteorder == "big":
+        words.byteswap()
+    block = words.tobytes()
+    if not block:
+        return [0] * most
+    columns = [block[at::8][::-1] for at in range((most + 7) // 8)]  # the first one is the lowest bit of a set
+    return [int(columns[bit >> 3].translate(_DIGITS[bit & 7]), 2) for bit in range(most)]
 
 
 def bit_indices(bits: int) -> Iterator[int]:

@@ -11,7 +11,7 @@ import json
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple, TypeAlias
 
 from headway.workspace.index import Definition
@@ -31,6 +31,7 @@ from headway.workspace.text import Position, Range
 from headway.workspace.words import split_identifier
 
 _PLACES = 6  # line, column, end line, end column, line and column of the name
+_END_OF_PLACES = 3 + _PLACES  # in a `Definition`
 # Where so small a share of the names may hold a text, looking at each is quicker than reading all of them.
 _FEW = 80
 # From so many names on, sets of names by pairs of letters are worth their room: fewer are read through at once.
@@ -103,7 +104,7 @@ class Segment:
     )
 
     def __init__(self, files: Iterable[IndexedFile]) -> None:
-        """Pack the files' symbols. Slow (a microsecond each): for worker processes."""
+        """Pack the files' symbols. Slow (some microseconds each): for worker processes."""
         files = list(files)
         self.file_ids = array("Q", (file.file_id for file in files))
         self.stamps = array("Q", (file.stamp for file in files))
@@ -114,29 +115,35 @@ class Segment:
             for definition in file.definitions
             if "\n" not in definition.name
         )
+        # By column, so that each definition is looked at once: they lie all over the memory.
+        columns = list(zip(*[row[3] for row in rows], strict=True)) or [()] * len(Definition._fields)
+        of_row, kinds, containers, *places = columns[:_END_OF_PLACES]
         names: list[str] = []
         first_of = array("I")
-        for row, (_, name, _, _) in enumerate(rows):
-            if not names or names[-1] != name:
+        former = None
+        for row, name in enumerate(of_row):
+            if name != former:
                 names.append(name)
                 first_of.append(row)
+                former = name
         first_of.append(len(rows))
-        containers = dict.fromkeys(definition.container for _, _, _, definition in rows)
-        container_index = {container: index for index, container in enumerate(containers)}
+        container_index: dict[str, int] = {
+            container: index for index, container in enumerate(dict.fromkeys(containers))
+        }
         encoded = [name.encode("utf-8", "surrogatepass") for name in names]
         self._first_of = first_of
         self._names = b"\n".join(encoded)
         self._name_starts = array("I", accumulate((len(name) + 1 for name in encoded), initial=0))
-        self._lengths = bytes(min(len(name) + 1, 255) for name in encoded)
+        self._lengths = bytes([min(len(name) + 1, 255) for name in encoded])
         self._folded = _folded(self._names, encoded)
-        self._containers = list(containers)
-        self.container_of = array("I", (container_index[row[3].container] for row in rows))
-        self._file_of = array("I", (row[2] for row in rows))
-        self.kind_of = bytes(row[3].kind for row in rows)
-        self._places = array("I", (place for row in rows for place in row[3][3:9]))
-        self._wide = {at: tuple(row[3].wide) for at, row in enumerate(rows) if row[3].wide is not None}
+        self._containers = list(container_index)
+        self.container_of = array("I", map(container_index.__getitem__, containers))
+        self._file_of = array("I", [row[2] for row in rows])
+        self.kind_of = bytes(kinds)
+        self._places = array("I", chain.from_iterable(zip(*places, strict=True)))
+        self._wide = {at: tuple(wide) for at, wide in enumerate(columns[-1]) if wide is not None}
         self._letters = letter_sets(name.lower() for name in names)
-        self._starts_hump = letter_sets("".join(p[0] for p in split_identifier(name) if p) for name in names)
+        self._starts_hump = letter_sets("".join([part[0] for part in split_identifier(name)]) for name in names)
         lines = [] if self._folded is None else self._folded.split(b"\n")[: len(names)]
         self._keys = sort_keys(lines)
         self._pairs = pair_sets(lines) if len(lines) >= _PAIRS_FROM_NAMES else []
@@ -370,6 +377,9 @@ def _folded(names: bytes, encoded: Sequence[bytes]) -> bytes | None:
 
     The very same object where all are in lower case already, as most are: then it costs nothing.
     """
+    if names.isascii():
+        folded = names.lower()
+        return names if folded == names else folded
     lower = [name.decode("utf-8", "surrogatepass").lower().encode("utf-8", "surrogatepass") for name in encoded]
     if any(len(a) != len(b) for a, b in zip(lower, encoded, strict=True)):
         return None
