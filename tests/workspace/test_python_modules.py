@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.workspace.python_modules import modules
+from headway.workspace.python_modules import module_name, modules
 from headway.workspace.python_scope import NameKind
 
 
@@ -47,3 +47,21 @@ def test_relative_names_begin_at_the_file_that_imports(root: Path) -> None:
     assert names([str(root)], wheel, "..") == {"cart", "stubs", "parts"}
     assert names([str(root)], wheel, "..parts.") == {"wheel"}
     assert names([str(root)], None, ".") == set()
+
+
+def test_a_file_is_imported_by_the_name_of_its_packages(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    for name in ("package/__init__.py", "package/inner/__init__.pyi", "package/inner/module.py", "loose/module.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("", "utf-8")
+
+    def named(path: str) -> str | None:
+        return module_name(str(root / path), [str(root)])
+
+    assert named("package/inner/module.py") == "package.inner.module"
+    assert named("package/__init__.py") == "package"
+    assert named("loose/module.py") == "loose.module"
+    assert named("not-a-name/module.py") == "module"
+    assert named("module.txt") is None
+    assert named("some-script.py") is None
+    assert module_name("/cache/typeshed/abc/stdlib/urllib/parse.pyi", []) == "urllib.parse"

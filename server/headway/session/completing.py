@@ -8,23 +8,21 @@ comes too late for one letter is there for the next.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headway.engines.errors import EngineError
-from headway.engines.ty import TyEngine, documentation
-from headway.features.completion import Candidate, CompletionList, ResolvedCandidate, Source, fits_any, merge
-from headway.features.importing import import_edit
+from headway.engines.ty import TyEngine
+from headway.features.completion import CompletionList, ResolvedCandidate, Source, fits_any, merge
 from headway.scheduler.model import Priority, Requirement, TaskKind, TimeoutPolicy
+from headway.session.inferring import Inferring
 from headway.session.jobs import value_of
 from headway.session.looking_ahead import Guesses, Lookahead
 from headway.session.module_names import ModuleNames
 from headway.session.other_engines import OtherEngines
 from headway.session.ports import Room, SessionContext
+from headway.session.shown_lists import ShownLists, known_of
 from headway.session.typed_word import (
     ASKED_WHOLE,
     Surroundings,
@@ -36,17 +34,16 @@ from headway.session.typed_word import (
 from headway.workspace.documents import Document
 from headway.workspace.python_text import PlaceKind
 from headway.workspace.symbols import IndexView
-from headway.workspace.text import Position, Range
+from headway.workspace.text import Position
 from headway.workspace.uris import identity, uri_to_path
 
 if TYPE_CHECKING:
-    from headway.session.other_languages import OtherLanguages, OtherWord
+    from headway.session.other_languages import OtherLanguages
 
 _COST = Requirement(cpu_cores=0.0, memory_mb=1)  # others compute; nothing is to wait for a core here
 _NOTHING_FITS = frozenset({PlaceKind.COMMENT, PlaceKind.NEW_NAME, PlaceKind.LITERAL})
 _CALLED_AT = frozenset({PlaceKind.NAME, PlaceKind.MEMBER})
 _OWN = frozenset({"self", "cls"})
-_REMEMBERED_LISTS = 8
 _KNOWN_WITHOUT_ENGINE = frozenset({PlaceKind.NAME, PlaceKind.MODULE, PlaceKind.STRING})
 # Keys that come faster than hands are a flood (a program types, or what waited in a pipe): each is held for a moment,
 # in which its cancel is there or it is the last one. What it would have set going, ty too, would only be in the way.
@@ -54,15 +51,6 @@ _HURRY_S = 0.025
 _HELD_S = 0.002
 _VERY_LATE = 3  # soft deadlines: then a module's own text is better than nothing
 _SHARE_OF_NAMES = 16  # of the soft deadline: so much of it is waited for ty where others know what fits
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A list that was answered, for `resolve`."""
-
-    items: tuple[Candidate, ...]
-    word: TypedWord | OtherWord
-    uri: str
 
 
 class Completing(Room):
@@ -85,13 +73,13 @@ class Completing(Room):
         self._ty = ty
         self._view = view
         self._modules = ModuleNames(context)
-        self._ahead = Lookahead(context, ty, self._ask)
+        self._inferring = Inferring(context, ty, self._is_wanted)
+        self._ahead = Lookahead(context, ty, self._ask, self._inferring.prepare)
         self._engines = others
         self._others: OtherLanguages | None = None
         self._current: dict[str, TypedWord] = {}  # by document: the word that was asked about last
         self._asked_s: dict[str, float] = {}  # by document: when the last question came
-        self._shown: OrderedDict[int, _Shown] = OrderedDict()
-        self._ids = itertools.count(1)
+        self._shown = ShownLists()
 
     @property
     def guesses(self) -> Guesses:
@@ -133,7 +121,7 @@ class Completing(Room):
         """
         document = sent_for or self._context.documents.get(uri)
         if document is None:
-            return self._list(None, position, position, (), incomplete=False)
+            return self._shown.list(None, position, position, (), incomplete=False)
         hard_s = self._context.settings.completion.hard_deadline_ms / 1000
         key, now_s = identity(uri), asyncio.get_running_loop().time()
         in_flood = now_s - self._asked_s.get(key, -math.inf) < _HURRY_S
@@ -164,7 +152,7 @@ class Completing(Room):
         await self._ahead.read(document)
         word = self._word(document, position)
         if word is None:
-            return self._list(document, position, position, (), incomplete=False)
+            return self._shown.list(document, position, position, (), incomplete=False)
         column, line = word.place.start.column, document.line(position.line)
         start = Position(position.line, column)
         prefix = line[column : position.column]
@@ -181,6 +169,7 @@ class Completing(Room):
                 await self._wait(word, word.first_request_s + soft_s)
             if word.engine_source() is None and not self._good_without_engine(word, prefix):
                 await self._wait_long(word, prefix, asked_s)
+            await self._inferring.wait(word, word.first_request_s + soft_s)
         engine = word.engine_source()
         ranked = merge(self._sources(word, engine, prefix), prefix, settings.max_items)
         items = ranked.items
@@ -188,12 +177,12 @@ class Completing(Room):
             items = word.with_calls(items, line[end.column :])
         if prefix and items and items[0].label == prefix and end == position:
             self._ahead.written(document, position)
-        return self._list(
+        return self._shown.list(
             document,
             start,
             position,
             items,
-            incomplete=ranked.incomplete or (engine is None and needs_engine),
+            incomplete=ranked.incomplete or (engine is None and needs_engine) or self._inferring.goes_on(word),
             end=end,
             word=word,
         )
@@ -217,7 +206,9 @@ class Completing(Room):
             self._others = OtherLanguages(self._context, self._engines, self._view)
         found = await self._others.complete(document, position, asked_s)
         items, incomplete = found.ranked.items, found.ranked.incomplete
-        return self._list(document, found.start, position, items, incomplete=incomplete, end=found.end, word=found.word)
+        return self._shown.list(
+            document, found.start, position, items, incomplete=incomplete, end=found.end, word=found.word
+        )
 
     def _sources(self, word: TypedWord, engine: Source | None, prefix: str) -> list[Source]:
         sources = [] if engine is None else [engine]
@@ -281,8 +272,12 @@ class Completing(Room):
     def _drop(self, key: str) -> None:
         self._ahead.drop(key)
         word = self._current.pop(key, None)
-        if word is not None and word.reply is not None:
-            word.reply.cancel()
+        if word is not None:
+            word.drop()
+
+    def _is_wanted(self, word: TypedWord) -> bool:
+        key = identity(word.document.uri)
+        return word in (self._current.get(key), self._ahead.word(key))
 
     def _ask(self, word: TypedWord) -> None:
         """Ask ty for the word, unless it was asked or cannot be now."""
@@ -316,31 +311,7 @@ class Completing(Room):
                 except TimeoutError:
                     return
 
-    # ---- answers ----------------------------------------------------------------------------------------------------
-
-    def _list(
-        self,
-        document: Document | None,
-        start: Position,
-        position: Position,
-        items: tuple[Candidate, ...],
-        *,
-        incomplete: bool,
-        end: Position | None = None,
-        word: TypedWord | OtherWord | None = None,
-    ) -> CompletionList:
-        list_id = next(self._ids)
-        if document is not None and word is not None and items:
-            self._shown[list_id] = _Shown(items, word, document.uri)
-            while len(self._shown) > _REMEMBERED_LISTS:
-                self._shown.popitem(last=False)
-        return CompletionList(
-            list_id=list_id,
-            items=items,
-            incomplete=incomplete,
-            insert_range=Range(start, position),
-            replace_range=Range(start, end or position),
-        )
+    # ---- answers -----------------------------------------------------------------------------------------------------
 
     def word(self, uri: str) -> TypedWord | None:
         """Return the word of a document that was asked about last."""
@@ -355,8 +326,8 @@ class Completing(Room):
             RequestSupersededError: a newer one took its place.
             RequestCancelledError, RequestFailedError: see `jobs.value_of`.
         """
-        shown = self._shown.get(list_id)
-        if shown is None or not 0 <= index < len(shown.items):
+        shown = self._shown.get(list_id, index)
+        if shown is None:
             return None
         if not isinstance(shown.word, TypedWord):
             return await shown.word.resolve(shown.items[index].label)
@@ -372,7 +343,7 @@ class Completing(Room):
                     supersede_key=("completion details", identity(shown.uri)),
                 )
             )
-        return self._known_of(shown, shown.word, index)
+        return known_of(shown, shown.word, index, self._context.documents.get(shown.uri))
 
     def _still_asked(self, uri: str, word: TypedWord) -> bool:
         current = self._current.get(identity(uri)) is word
@@ -381,20 +352,3 @@ class Completing(Room):
     async def _until_ty_knows(self, word: TypedWord) -> None:
         hard_s = self._context.settings.completion.hard_deadline_ms / 1000
         await self._wait(word, asyncio.get_running_loop().time() + hard_s)
-
-    def _known_of(self, shown: _Shown, word: TypedWord, index: int) -> ResolvedCandidate:
-        candidate = shown.items[index]
-        item = None
-        if candidate.import_from is None:
-            # ty may have answered after the list was shown: then more is known of its names by now.
-            word.engine_source()
-            item = next((item for item in word.engine_items if item.label == candidate.label), None)
-        document = self._context.documents.get(shown.uri)
-        edit = None
-        if candidate.import_from is not None and document is not None:
-            edit = import_edit(document.content, candidate.import_from, candidate.label)
-        return ResolvedCandidate(
-            detail=candidate.detail or (item.detail if item is not None else None),
-            documentation=documentation(item) if item is not None else candidate.documentation,
-            edits=() if edit is None else (edit,),
-        )

@@ -72,12 +72,20 @@ class Lookahead:
 
     Args:
         ask: Asks ty for a word.
+        answered: Is told of a guess that ty has answered.
     """
 
-    def __init__(self, context: SessionContext, ty: TyEngine, ask: Callable[[TypedWord], None]) -> None:
+    def __init__(
+        self,
+        context: SessionContext,
+        ty: TyEngine,
+        ask: Callable[[TypedWord], None],
+        answered: Callable[[TypedWord], None] = lambda word: None,
+    ) -> None:
         self._context = context
         self._ty = ty
         self._ask = ask
+        self._answered = answered
         self._words: dict[str, TypedWord] = {}
         self._texts: dict[str, str] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -112,8 +120,7 @@ class Lookahead:
             return
         self._begun.pop(word, None)
         self._took.pop(word, None)
-        if word.reply is not None:
-            word.reply.cancel()
+        word.drop()
 
     def close(self) -> None:
         """Guess no more."""
@@ -208,6 +215,8 @@ class Lookahead:
         def answered(_: object) -> None:
             if word in self._begun:
                 self._took[word] = loop.time() - began_s
+            if self._words.get(key) is word:
+                self._answered(word)
 
         word.reply.add_done_callback(answered)
 

@@ -44,13 +44,17 @@ class ModuleNames:
         return [folder.path for folder in self._context.folders if folder.path is not None]
 
 
-def _names(roots: Sequence[Path], interpreter: str | None, module: str) -> Sequence[tuple[str, NameKind]] | None:
+def search_folders(roots: Sequence[Path], interpreter: str | None) -> list[Path]:
+    """Return the folders that modules of the workspace and of its environment are looked for in; it reads the disk."""
     try:
         environment = workspace_environment(roots, interpreter=interpreter)
     except InterpreterError:
         environment = None  # Who keeps ty running says so.
     folders = [folder for root in roots for folder in (root, root / "src")]
-    if environment is not None:
-        folders += package_folders(environment.prefix)
+    return folders if environment is None else folders + package_folders(environment.prefix)
+
+
+def _names(roots: Sequence[Path], interpreter: str | None, module: str) -> Sequence[tuple[str, NameKind]] | None:
+    folders = search_folders(roots, interpreter)
     own = os.path.dirname(os.__file__)  # The standard library is much the same in every Python.
     return module_members([*map(os.fspath, folders), own], module)

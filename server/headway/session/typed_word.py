@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from headway.engines.client import Reply
 from headway.engines.errors import EngineAnswerError
@@ -18,6 +19,9 @@ from headway.workspace.python_members import STRING, known_members
 from headway.workspace.python_text import Place, PlaceKind, place_at
 from headway.workspace.symbols import Found, IndexView
 from headway.workspace.text import Position, Text
+
+if TYPE_CHECKING:
+    from headway.scheduler import JobHandle
 
 # Where ty is asked at the word's beginning: its whole list then serves the word, however it is typed on or taken back.
 ASKED_WHOLE = frozenset({PlaceKind.MEMBER, PlaceKind.IMPORTED, PlaceKind.MODULE})
@@ -102,6 +106,9 @@ class TypedWord:
         self.module: str | None = None  # whose names may stand here; known with `own_sources`
         self.told: asyncio.Future[Sequence[tuple[str, scope.NameKind]] | None] | None = None  # by that module's text
         self._engine: Source | None = None
+        self.inference: JobHandle | None = None  # looks for the members that ty does not know
+        self.inferences = 0  # how often it was begun
+        self.inferred = False  # it has ended, whatever it found
 
     def serves(self, before: str, after: str, prefix: str) -> bool:
         """Return whether this is the same word, with nothing changed around it."""
@@ -143,6 +150,25 @@ class TypedWord:
             self.engine_items = listed(reply.result())
             self._engine = _engine_source(self.engine_items, self.place, self._around.text)
         return self._engine
+
+    @property
+    def nothing_known(self) -> bool:
+        """Whether ty has answered that it does not know what stands before the dot: what every object has is there."""
+        source = self.engine_source() if self.place.kind is PlaceKind.MEMBER else None
+        return source is not None and bool(source.labels) and all(label.startswith("__") for label in source.labels)
+
+    def found(self, items: Sequence[TyItem]) -> None:
+        """Note the members that were found where ty by itself knows none."""
+        if items:
+            self.engine_items = items
+            self._engine = _engine_source(items, self.place, self._around.text)
+
+    def drop(self) -> None:
+        """Nobody wants it any more: nothing need go on for it."""
+        if self.reply is not None:
+            self.reply.cancel()
+        if self.inference is not None:
+            self.inference.cancel("another word is typed")
 
     def with_calls(self, items: tuple[Candidate, ...], after: str) -> tuple[Candidate, ...]:
         """Return candidates, those marked that are likely to be called here; `after` follows the word on its line."""

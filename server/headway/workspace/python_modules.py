@@ -7,6 +7,7 @@ lists folders, which may block on a slow disk, so call it in a thread.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -14,6 +15,7 @@ from headway.workspace.python_scope import NameKind
 
 _SUFFIXES = (".py", ".pyi")
 _MOST_ENTRIES = 5_000
+_TYPESHED = re.compile(r".*[/\\]typeshed[/\\](?:\w+[/\\])?(?:stdlib|stubs[/\\][^/\\]+)(?=[/\\]|$)")
 
 
 def modules(roots: Sequence[str], path: str | None, written: str) -> tuple[tuple[str, NameKind], ...]:
@@ -53,3 +55,27 @@ def inside(folder: str) -> Iterator[str]:
                     yield name
     except OSError:
         return  # no such package here
+
+
+def module_name(path: str, roots: Sequence[str]) -> str | None:
+    """Return the dotted name that a file is imported by; None where it has none.
+
+    Packages are followed upwards by their `__init__` files, which may block on a slow disk; those without one are known
+    by the folder of `roots` that they are in. What engines bring along of typeshed may lie there without the rest.
+    """
+    base, name = os.path.split(path)
+    stem, suffix = os.path.splitext(name)
+    if suffix not in _SUFFIXES:
+        return None
+    if brought := _TYPESHED.match(base):
+        roots = [*roots, brought.group()]
+    parts = [] if stem == "__init__" else [stem]
+    while any(os.path.isfile(os.path.join(base, f"__init__{ending}")) for ending in _SUFFIXES):
+        base, package = os.path.split(base)
+        parts.insert(0, package)
+    if base not in roots:
+        above = [root for root in roots if base.startswith(f"{root}{os.sep}")]
+        outer = os.path.relpath(base, max(above, key=len)).split(os.sep) if above else []
+        if all(part.isidentifier() for part in outer):
+            parts = outer + parts
+    return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None

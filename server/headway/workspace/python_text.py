@@ -134,6 +134,11 @@ def _string_end(text: str, at: int, quote: str) -> int:
         at = end + 1
 
 
+def blanked(text: str) -> str:
+    """Return a piece of text that begins in code, its strings and comments blanked out."""
+    return _read(text, "").code
+
+
 def _blanked(text: str, spans: list[tuple[int, int, str]]) -> str:
     if not spans:
         return text
