@@ -69,11 +69,20 @@ def test_what_is_passed_over_holds_nothing(source: str) -> None:
     assert python_grammar.parse(source) == parsed_by_looking_at_everything(source)
 
 
-@given(sources())
-def test_places_are_where_the_pattern_is_found(source: str) -> None:
+@given(
+    st.one_of(
+        sources(),
+        st.lists(st.sampled_from(["self", "cls", "def", "class", "import", *" .=,:)(a_1ö\n"]), max_size=24).map(
+            "".join
+        ),
+    )
+)
+def test_places_are_where_the_words_stand(source: str) -> None:
     data = source.encode()
-    for telling in (python_grammar._DEFINES, python_grammar._SETS):
-        assert python_grammar._places(data, telling) == [found.start() for found in telling[0].finditer(data)]
+    defines = rb"\b(?:def|class|import)\b"
+    sets = rb"\b(?:self|cls)\s*\.\s*(?:\w|[\x80-\xff])+\s*(?:=(?!=)|[:,)])"
+    for telling, plain in ((python_grammar._DEFINES, defines), (python_grammar._SETS, sets)):
+        assert python_grammar._places(data, telling) == [found.start() for found in re.finditer(plain, data)]
 
 
 @pytest.mark.parametrize(

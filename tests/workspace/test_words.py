@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.workspace.words import MAX_QUERY_WORDS, body_words, query_words, searchable, split_identifier
+from headway.workspace.words import (
+    _MOST_TOLD,
+    _TOLD,
+    MAX_QUERY_WORDS,
+    body_words,
+    query_words,
+    searchable,
+    split_identifier,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +40,13 @@ def test_the_whole_identifier_is_a_word_too() -> None:
 def test_keywords_and_repetitions_are_left_out_of_bodies() -> None:
     assert body_words("return self.total + total  # sum", 10) == "total sum"
     assert body_words("one two three", 2) == "one two"
+
+
+def test_what_is_kept_of_words_is_bounded_and_changes_nothing() -> None:
+    numbers = range(100, 100 + _MOST_TOLD + 10)
+    told = body_words(" ".join(f"getItem{number}" for number in numbers), len(numbers))
+    assert told == " ".join(f"get item {number}" for number in numbers)
+    assert len(_TOLD) <= _MOST_TOLD
 
 
 def test_words_that_say_nothing_are_left_out_of_queries_unless_there_are_no_others() -> None:

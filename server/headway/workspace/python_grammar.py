@@ -35,8 +35,11 @@ _PLAIN_START = re.compile(rb"[A-Za-z_][^\"']{3}")
 _ENUM_BASE = re.compile(r"\b(?:Int|Str)?(?:Enum|Flag)\b")
 
 # What a function's body holds if anything in it is a definition or an import. Attributes that a method sets are, too.
-_DEFINES = (re.compile(rb"\b(?:def|class|import)\b"), (b"def", b"class", b"import"))
-_SETS = (re.compile(rb"\b(?:self|cls)\s*\.\s*(?:\w|[\x80-\xff])+\s*(?:=(?!=)|[:,)])"), (b"self", b"cls"))
+# Each pattern begins with the word that it looks for, and only then asks what stands before it: so the search is for
+# those letters, instead of a look at length at each byte.
+_ATTRIBUTE = rb"\s*+\.\s*+[A-Za-z0-9_\x80-\xff]++\s*+(?:=(?!=)|[:,)])"
+_DEFINES = tuple(re.compile(word + rb"(?<!\w" + word + rb")\b") for word in (b"def", b"class", b"import"))
+_SETS = tuple(re.compile(word + rb"(?<!\w" + word + rb")" + _ATTRIBUTE) for word in (b"self", b"cls"))
 
 # Statements that hold statements: the walk goes into these and into nothing else.
 _HOLDERS = frozenset(
@@ -48,10 +51,24 @@ _HOLDERS = frozenset(
 )
 
 
+_LANGUAGE = Language(tree_sitter_python.language())
+
+
+def _field(name: str) -> int:
+    number = _LANGUAGE.field_id_for_name(name)
+    assert number is not None, name
+    return number
+
+
+# Fields by number: by name, each look at a node would begin with a search among all names.
+_NAME, _BODY, _LEFT, _RIGHT = map(_field, ("name", "body", "left", "right"))
+_DEFINITION, _OBJECT, _ATTRIBUTE_NAME, _MODULE = map(_field, ("definition", "object", "attribute", "module_name"))
+
+
 @cache
 def parser() -> Parser:
     """Return the parser of Python."""
-    return Parser(Language(tree_sitter_python.language()))
+    return Parser(_LANGUAGE)
 
 
 def parse(text: str, tree_of: Parse = parse_all) -> Parsed:
@@ -78,21 +95,9 @@ def _named(node: Node, at: int) -> Node | None:
     return node.named_child(at) if at < node.named_child_count else None
 
 
-def _places(data: bytes, telling: tuple[re.Pattern[bytes], Sequence[bytes]]) -> list[int]:
-    """Return where a pattern fits, in order.
-
-    It is tried where a word stands with which it begins: a search for the pattern looks at each byte at length.
-    """
-    pattern, words = telling
-    found = []
-    for word in words:
-        at = data.find(word)
-        while at >= 0:
-            if pattern.match(data, at) is not None:
-                found.append(at)
-            at = data.find(word, at + 1)
-    found.sort()
-    return found
+def _places(data: bytes, telling: Sequence[re.Pattern[bytes]]) -> list[int]:
+    """Return where one of some patterns fits, in order."""
+    return sorted([found.start() for pattern in telling for found in pattern.finditer(data)])
 
 
 def _children_at(node: Node, places: Sequence[int]) -> list[Node]:
@@ -159,24 +164,26 @@ class _Walk:
             elif kind in ("function_definition", "class_definition"):
                 stack += self._definition(node, node, container, scope)
             elif kind == "decorated_definition":
-                inner = node.child_by_field_name("definition")
+                inner = node.child_by_field_id(_DEFINITION)
                 if inner is not None:
                     stack += self._definition(inner, node, container, scope)
             elif kind in ("import_statement", "import_from_statement"):
                 self._import(node)
             elif kind == "type_alias_statement":
-                left = node.child_by_field_name("left")
+                left = node.child_by_field_id(_LEFT)
                 if left is not None and scope in ("", "class"):
-                    name = left.named_children[:1] or [left]
-                    self._add(name[0], node, SymbolKind.VARIABLE, container, self._text(node)[:MAX_DETAIL_LENGTH])
+                    name = (left.named_children or [left])[0]
+                    line = self._text(node)[:MAX_DETAIL_LENGTH]
+                    self._add(self._text(name), name, node, SymbolKind.VARIABLE, container, line)
 
     def _definition(self, node: Node, whole: Node, container: str, scope: str) -> list[_Standing]:
-        name = node.child_by_field_name("name")
-        body = node.child_by_field_name("body")
+        name = node.child_by_field_id(_NAME)
+        body = node.child_by_field_id(_BODY)
         text = "" if name is None else self._text(name)
         if name is None or not text.isidentifier():
             return [] if body is None else [(body, container, scope, None)]
-        head = self._slice(node.start_byte, body.start_byte if body is not None else node.end_byte)
+        start, end = (node if body is None else body).byte_range
+        head = self._slice(node.start_byte, end if body is None else start)
         detail = one_line(head.split("#", 1)[0] if body is None else head).strip()[:MAX_DETAIL_LENGTH]
         if node.type == "class_definition":
             inner_scope = "enum" if _ENUM_BASE.search(detail.partition("(")[2]) else "class"
@@ -190,7 +197,7 @@ class _Walk:
         doc = self.docstring(body) if body is not None else ""
         is_class = inner_scope in ("class", "enum")
         own_body = self._own_body(body, is_class=is_class, has_doc=bool(doc)) if body is not None else ""
-        self._add(name, whole, kind, container, detail, doc, f"{detail}\n{own_body}")
+        self._add(text, name, whole, kind, container, detail, doc, f"{detail}\n{own_body}")
         if body is None:
             return []
         places: list[int] | None = None
@@ -198,7 +205,6 @@ class _Walk:
             # Most bodies of functions define nothing, and the others at few places: a search tells that much sooner
             # than a look at each statement.
             places = self._telling_method if inner_scope == "method" else self._telling
-            start, end = body.byte_range
             if bisect_left(places, start) == bisect_left(places, end):
                 return []
         return [(body, f"{container}.{text}" if container else text, inner_scope, places)]
@@ -222,13 +228,13 @@ class _Walk:
         line = ""
         current: Node | None = node
         while current is not None and current.type == "assignment":
-            left = current.child_by_field_name("left")
+            left = current.child_by_field_id(_LEFT)
             for target in self._targets(left, scope) if left is not None else ():
                 if not line:
                     start = node.start_byte
                     line = one_line(self._slice(start, min(node.end_byte, start + MAX_DETAIL_LENGTH)))
                 self._target(target, node, container, scope, line)
-            current = current.child_by_field_name("right")
+            current = current.child_by_field_id(_RIGHT)
 
     def _targets(self, left: Node, scope: str) -> list[Node]:
         wanted = "attribute" if scope == "method" else "identifier"
@@ -246,20 +252,20 @@ class _Walk:
                 kind = SymbolKind.ENUM_MEMBER if scope == "enum" else SymbolKind.FIELD
             if (container, name) not in self._attributes:
                 self._attributes.add((container, name))
-                self._add(target, whole, kind, container, line)
+                self._add(name, target, whole, kind, container, line)
         else:
-            owner = target.child_by_field_name("object")
-            name_node = target.child_by_field_name("attribute")
+            owner = target.child_by_field_id(_OBJECT)
+            name_node = target.child_by_field_id(_ATTRIBUTE_NAME)
             if owner is None or name_node is None or self._text(owner) not in ("self", "cls"):
                 return
             of_class = container.rpartition(".")[0]
-            key = (of_class, self._text(name_node))
-            if key not in self._attributes:
-                self._attributes.add(key)
-                self._add(name_node, whole, SymbolKind.FIELD, of_class, line)
+            name = self._text(name_node)
+            if (of_class, name) not in self._attributes:
+                self._attributes.add((of_class, name))
+                self._add(name, name_node, whole, SymbolKind.FIELD, of_class, line)
 
     def _import(self, node: Node) -> None:
-        module = node.child_by_field_name("module_name")
+        module = node.child_by_field_id(_MODULE)
         if module is not None:
             prefix = self._text(module)
             self.imports.append(prefix)
@@ -270,8 +276,8 @@ class _Walk:
 
     def _imported(self, node: Node) -> list[str]:
         names = []
-        for child in node.children_by_field_name("name"):
-            inner = child.child_by_field_name("name") if child.type == "aliased_import" else child
+        for child in node.children_by_field_id(_NAME):
+            inner = child.child_by_field_id(_NAME) if child.type == "aliased_import" else child
             if inner is not None:
                 names.append(self._text(inner))
         return names
@@ -296,13 +302,19 @@ class _Walk:
         return "\n".join(map(str.strip, lines)).strip()[:MAX_DOC_LENGTH]
 
     def _add(
-        self, name: Node, whole: Node, kind: SymbolKind, container: str, detail: str, doc: str = "", body: str = ""
+        self,
+        text: str,
+        name: Node,
+        whole: Node,
+        kind: SymbolKind,
+        container: str,
+        detail: str,
+        doc: str = "",
+        body: str = "",
     ) -> None:
-        text = self._text(name)
-        if not text:
-            return
-        self.definitions.append(self._made_of.definition(text, name, whole, kind, container, detail, doc))
-        self.bodies.append(body)
+        if text:
+            self.definitions.append(self._made_of.definition(text, name, whole, kind, container, detail, doc))
+            self.bodies.append(body)
 
     def _text(self, node: Node) -> str:
-        return self._slice(node.start_byte, node.end_byte)
+        return self._slice(*node.byte_range)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import keyword
 import re
 from functools import lru_cache
+from typing import Final
 
 _WORD = re.compile(r"\w+")
 _BODY_WORD = re.compile(r"[^\W\d_]\w{2,63}")
@@ -24,6 +25,7 @@ _STOP_WORDS = frozenset(
     }
 )
 MAX_QUERY_WORDS = 32
+_MOST_TOLD: Final = 65_536
 
 
 @lru_cache(maxsize=16_384)
@@ -48,15 +50,27 @@ def body_words(text: str, limit: int) -> str:
         limit: At most so many different identifiers or words are kept.
     """
     seen = dict.fromkeys((_ASCII_BODY_WORD if text.isascii() else _BODY_WORD).findall(text))
-    kept = list(filter(None, map(_told, seen)))
+    kept = list(filter(None, map(_TOLD.__getitem__, seen)))
     return " ".join(kept[:limit])
 
 
-@lru_cache(maxsize=65_536)
-def _told(word: str) -> str:
-    """Return a word of a body as it is stored, empty for what every body holds."""
-    # In parts only: who writes a long word in one piece means a name, and those are stored in one piece, too.
-    return "" if word.lower() in _CODE_NOISE else " ".join(filter(_tells, split_identifier(word)))
+class _Told(dict[str, str]):
+    """Words of bodies as they are stored, empty for what every body holds.
+
+    As a cache that begins anew when it is full: nearly every word is there, and one that also knows which word was
+    used last takes twice as long to say so.
+    """
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MOST_TOLD:
+            self.clear()
+        # In parts only: who writes a long word in one piece means a name, and those are stored in one piece, too.
+        told = "" if word.lower() in _CODE_NOISE else " ".join(filter(_tells, split_identifier(word)))
+        self[word] = told
+        return told
+
+
+_TOLD: Final = _Told()
 
 
 def _tells(part: str) -> bool:
