@@ -180,7 +180,7 @@ def test_a_damaged_index_of_another_checkout_is_left_alone(tmp_path: Path, cache
     git(main.root, "worktree", "add", "../second")
     main.update()
     with Store(main.spec.database) as store:
-        store._db.execute("UPDATE files SET definitions = x'00'")
+        store._db.execute("UPDATE files SET said = x'00'")
     second = Checkout(tmp_path / "second", cache)
     assert second.update() == (1, 0)
     second.write("a.py", "def value_two():\n    pass\n")
@@ -210,15 +210,10 @@ def test_what_only_an_editor_held_is_not_kept(tmp_path: Path, cache: Path) -> No
 
 def test_only_so_many_former_contents_are_kept() -> None:
     db = sqlite3.connect(":memory:")
-    db.execute(
-        "CREATE TABLE files (id INTEGER PRIMARY KEY, digest, path, language, note, definitions, bodies,"
-        " skipped, signature)"
-    )
+    db.execute("CREATE TABLE files (id INTEGER PRIMARY KEY, digest, path, language, note, said, skipped, signature)")
     db.executescript(FORMER_SCHEMA)
     for number in range(10):
-        db.execute(
-            "INSERT INTO files VALUES (?, ?, 'a.py', 'python', NULL, x'', x'', NULL, '1')", (number, bytes([number]))
-        )
+        db.execute("INSERT INTO files VALUES (?, ?, 'a.py', 'python', NULL, x'', NULL, '1')", (number, bytes([number])))
         retire(db, number, most=4)
     assert [digest for (digest,) in db.execute("SELECT digest FROM former ORDER BY id")] == [
         b"\6",

@@ -30,7 +30,8 @@ def test_a_word_counts_by_where_it_stands(store: Store) -> None:
     store.write([record("name.py", 'def turnstile():\n    """Opens."""\n    return gate\n', "n")])
     names = ("turnstile", "plain20", "plain21", "plain22")
     by_file = [hit.path for hit in store.search(["turnstile"], 20) if hit.definition.name in names]
-    assert by_file == ["name.py", "doc.py", "turnstile/path.py", "body.py"]
+    assert by_file[:2] == ["name.py", "doc.py"]
+    assert sorted(by_file[2:]) == ["body.py", "turnstile/path.py"]
 
 
 def test_what_most_words_are_in_is_told_in_fewest_bytes(store: Store) -> None:
@@ -44,4 +45,17 @@ def test_what_most_words_are_in_is_told_in_fewest_bytes(store: Store) -> None:
         db.commit()
         (by_name_first,) = db.execute("SELECT sum(length(block)) FROM t_data").fetchone()
     (stored,) = store._db.execute("SELECT sum(length(block)) FROM chunks_data").fetchone()
-    assert stored < 0.85 * by_name_first
+    assert stored < 0.80 * by_name_first
+
+
+def test_an_index_takes_less_than_two_thirds_of_the_text_that_it_is_of(store: Store) -> None:
+    """Of code that says much in little: lines of 120 columns, no licences, as it is here."""
+    folder = Path(placing.__file__).parent.parent
+    texts = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in folder.rglob("*.py")}
+    paths = sorted(texts)
+    for at in range(0, len(paths), 20):
+        store.write([record(path, texts[path]) for path in paths[at : at + 20]])
+    while store.tidy():
+        pass
+    share = store.stats().size_bytes / sum(len(text.encode()) for text in texts.values())
+    assert share < 0.63

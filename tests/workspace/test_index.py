@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headway.workspace import syntax
 from headway.workspace.documents import Document
 from headway.workspace.index import Definition, FileIndex, SymbolKind, Wide, index_text, language_of, module_name
-from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
+from headway.workspace.packing import pack, unpack_chunks, unpack_definitions
 
 
 def defined(source: str, path: str = "pkg/mod.py") -> dict[str, Definition]:
@@ -188,10 +188,11 @@ def test_texts_follow_from_definitions_and_bodies() -> None:
     source = 'class OrderBook:\n    """Keeps."""\n    def get_it(self):\n        return self.of("é", it, self)\nX = 1\n'
     for path in ("pkg/deep/mod_name.py", "pkg/__init__.py", "x.py"):
         found = index_text(path, source)
-        kept = unpack_chunks(path, pack_definitions(found.definitions), pack_bodies(found.chunks))
+        block = pack(found.definitions, found.chunks)
+        kept = unpack_chunks(path, block)
         assert [sorted(chunk.body.split()) for chunk in kept] == [sorted(chunk.body.split()) for chunk in found.chunks]
         assert [chunk._replace(body="") for chunk in kept] == [chunk._replace(body="") for chunk in found.chunks]
-        assert tuple(unpack_definitions(pack_definitions(found.definitions))) == tuple(
+        assert tuple(unpack_definitions(block)) == tuple(
             d._replace(wide=None if d.wide is None else list(d.wide)) for d in found.definitions
         )
-    assert unpack_chunks("x.py", pack_definitions(()), pack_bodies(())) == []
+    assert unpack_chunks("x.py", pack((), ())) == []

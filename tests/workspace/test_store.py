@@ -7,7 +7,6 @@ import random
 import sqlite3
 import subprocess
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 from headway.workspace import placing
 from headway.workspace.database import StoreBusyError, StoreDamagedError, is_sound
 from headway.workspace.index import Chunk, index_text
-from headway.workspace.packing import pack_bodies, pack_definitions, unpack_bodies, unpack_definitions
+from headway.workspace.packing import pack, unpack, unpack_definitions
 from headway.workspace.placing import database_path, place
 from headway.workspace.store import FileRecord, Store
 from headway.workspace.words import query_words
@@ -161,9 +160,7 @@ def test_readers_do_not_wait_for_a_writer_and_a_writer_waits_for_a_bounded_time(
 
 def test_definitions_survive_packing() -> None:
     definitions = index_text("a.py", 'x = "😀"; y = 1\n' + SOURCE).definitions
-    assert [tuple(d)[:11] for d in unpack_definitions(pack_definitions(definitions))] == [
-        tuple(d)[:11] for d in definitions
-    ]
+    assert [tuple(d)[:11] for d in unpack_definitions(pack(definitions, ()))] == [tuple(d)[:11] for d in definitions]
 
 
 # ---- places ----
@@ -366,7 +363,7 @@ BODIES = st.lists(st.lists(st.sampled_from(["order", "book", "größe", "x", "�
 def test_each_text_keeps_its_words_and_how_often_it_holds_them(bodies: list[list[str]], steps: list[int]) -> None:
     places = list(accumulate(steps))
     chunks = [Chunk(at, "name", "", "", " ".join(body)) for at, body in zip(places, bodies, strict=False)]
-    kept = unpack_bodies(pack_bodies(chunks))
+    _, kept = unpack(pack((), chunks))
     assert [at for at, _ in kept] == places[: len(bodies)]
     assert [sorted(text.split()) for _, text in kept] == [sorted(body) for body in bodies]
 
@@ -374,7 +371,7 @@ def test_each_text_keeps_its_words_and_how_often_it_holds_them(bodies: list[list
 @pytest.mark.parametrize("block", [b"a b\0\x01\x02\x00", b"a b\0\x01\x01\x07", b"a b\0\x01"])
 def test_damaged_texts_are_said_to_be(block: bytes) -> None:
     with pytest.raises(ValueError, match="texts of a file"):
-        unpack_bodies(zlib.compress(block))
+        unpack(b"[]\0" + block)
 
 
 def test_each_row_leads_to_its_own_file_whatever_came_and_went(store: Store) -> None:

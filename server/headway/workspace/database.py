@@ -16,12 +16,13 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
-PAGE_BYTES: Final = 4_096
+_PAGE_BYTES: Final = 4_096
 _LOCK_WAIT_S: Final = 5.0
 _LOCK_LOOK_S: Final = 0.002
 _MAX_BYTES: Final = 2 << 30
 _JOURNAL_BYTES: Final = 16 << 20
-_VACUUMED_PAGES: Final = 1_000  # at once
+_LOG_BYTES: Final = 4 << 20  # of changes, until they are written to where they belong
+_VACUUMED_PAGES: Final = 4_000  # at once
 _FULL_BYTES: Final = 64 << 10  # less room than this lets no database grow
 _CHECKED: Final = "-checked"
 _UNUSABLE: Final = frozenset(
@@ -56,18 +57,20 @@ class StoreUnusableError(StoreError):
     """Nothing can be written there (rights, full disk, a file system without locks). Use another place."""
 
 
-def connect(path: str, *, is_new: bool = False) -> sqlite3.Connection:
+def connect(path: str, *, new_page_bytes: int = 0) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=_LOCK_WAIT_S, isolation_level=None, check_same_thread=False)
     try:
-        db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        if is_new:  # not later: others would take it for a change
+        if new_page_bytes:  # not later: others would take it for a change
+            db.execute(f"PRAGMA page_size = {new_page_bytes}")
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise StoreUnusableError(path, "the file system does not support SQLite's write-ahead log")
+        (page_bytes,) = db.execute("PRAGMA page_size").fetchone()
         db.executescript(
             f"PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = {_JOURNAL_BYTES}; PRAGMA temp_store = MEMORY;"
-            f"PRAGMA secure_delete = OFF; PRAGMA max_page_count = {_MAX_BYTES // PAGE_BYTES};"
+            f"PRAGMA secure_delete = OFF; PRAGMA max_page_count = {_MAX_BYTES // page_bytes};"
+            f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // page_bytes};"
         )
     except BaseException:  # whatever it was, nobody else will close it
         db.close()
@@ -191,7 +194,7 @@ def _is_full(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def created(path: str) -> Iterator[sqlite3.Connection]:
+def created(path: str, page_bytes: int = _PAGE_BYTES) -> Iterator[sqlite3.Connection]:
     """Give a new database that appears at its path, whole, when the block has ended; one that is there by then stays.
 
     Raises:
@@ -199,7 +202,7 @@ def created(path: str) -> Iterator[sqlite3.Connection]:
     """
     _remove_left(f"{path}.new-")
     fresh = f"{path}.new-{os.getpid()}"
-    db = connect(fresh, is_new=True)
+    db = connect(fresh, new_page_bytes=page_bytes)
     try:
         yield db
     finally:

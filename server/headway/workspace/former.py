@@ -10,9 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
+
+from headway.workspace.squeezing import Squeezer
 
 FORMER_SCHEMA: Final = """
 CREATE INDEX files_by_digest ON files (digest);
@@ -22,12 +25,11 @@ CREATE TABLE former (
     path TEXT NOT NULL,
     language TEXT NOT NULL,
     note TEXT,
-    definitions BLOB NOT NULL,
-    bodies BLOB NOT NULL,
+    said BLOB NOT NULL,
     UNIQUE (digest, path)
 );
 """
-_COLUMNS: Final = "digest, path, language, note, definitions, bodies"
+_COLUMNS: Final = "digest, path, language, note, said"
 # Enough for a branch that touches some thousand files; they take a few kilobytes each.
 _MOST_FORMER: Final = 8_000
 _MOST_SIBLINGS: Final = 8
@@ -36,24 +38,28 @@ _MOST_LINK_BYTES: Final = 4_096
 
 
 class Content(NamedTuple):
-    """What a content says: as the store keeps it, see `packing`. `path` is where it lay."""
+    """What a content says, as `packing.pack` packs it. `path` is where it lay."""
 
     digest: bytes
     path: str
     language: str
     note: str | None
-    definitions: bytes
-    bodies: bytes
+    said: bytes
 
 
-def contents(db: sqlite3.Connection, digests: Collection[bytes]) -> list[Content]:
-    """Return what is known of some contents; the more recent ones last, and only some where very many are alike."""
+def contents(db: sqlite3.Connection, squeezer: Squeezer, digests: Collection[bytes]) -> list[Content]:
+    """Return what is known of some contents; the more recent ones last, and only some where very many are alike.
+
+    What is damaged is left out: whoever asks can read the file.
+    """
     found = []
     for digest in digests:
         for table, where in (("former", ""), ("files", " AND skipped IS NULL")):
             newest = f"WHERE digest = ?{where} ORDER BY id DESC LIMIT {_MOST_ALIKE}"
             rows = db.execute(f"SELECT {_COLUMNS} FROM {table} {newest}", (digest,)).fetchall()
-            found += [Content(*row) for row in reversed(rows)]
+            for of, path, language, note, said in reversed(rows):
+                with contextlib.suppress(zlib.error):
+                    found.append(Content(of, path, language, note, squeezer.large(said)))
     return found
 
 

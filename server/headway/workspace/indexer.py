@@ -11,7 +11,6 @@ import contextlib
 import gc
 import os
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,7 +24,7 @@ from headway.workspace.former import Content, fits
 from headway.workspace.index import FileIndex, chunks_of, file_name, index_text, language_of
 from headway.workspace.listing import would_belong
 from headway.workspace.opened import FolderSpec, Trouble, close_stores, open_store, sibling_stores, trouble_of
-from headway.workspace.packing import unpack_bodies, unpack_definitions
+from headway.workspace.packing import unpack
 from headway.workspace.packs import FILE_WEIGHT, Pack
 from headway.workspace.segments import IndexedFile, Segment
 from headway.workspace.store import FileRecord, Store, StoredFile, StoreStats
@@ -249,15 +248,14 @@ def _known_by_content(
             alike = reversed(by_digest.get(file.digest, ()))
             former = next((one for one in alike if fits(one, path, language or language_of(path) or "text")), None)
             if former is not None:
-                with contextlib.suppress(zlib.error, ValueError):  # Where it is damaged, the file is parsed.
+                with contextlib.suppress(ValueError):  # Where it is damaged, the file is parsed.
                     found[path] = _again(path, file, former)
     return list(found.values())
 
 
 def _again(path: str, file: FileText, content: Content) -> FileRecord:
-    definitions = unpack_definitions(content.definitions)
+    definitions, bodies = unpack(content.said)
     definitions[0] = definitions[0]._replace(name=file_name(path))
-    bodies = unpack_bodies(content.bodies)
     return FileRecord(
         path=path,
         signature=file.signature,

@@ -1,13 +1,13 @@
-"""How the store keeps what a file says: compressed, as JSON and numbers: what is read from a disk may run nothing.
+"""How the store keeps what a file says: as JSON and numbers, since what is read from a disk may run nothing.
 
 Definitions are kept by column, and their lines as differences, which takes a fifth less than one after the other. Of
-the texts by which a file is found only the bodies are kept: the rest follows from the definitions.
+the texts by which a file is found only the bodies are kept: the rest follows from the definitions. They stand behind
+them, so that both are compressed in one: they have most words in common. See `squeezing` for how.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, count, islice
@@ -15,7 +15,6 @@ from operator import add, sub
 
 from headway.workspace.index import Chunk, Definition, chunks_of
 
-_LEVEL = 6
 _SEVEN_BITS = 0x7F
 _MORE = 0x80
 _LINE, _COLUMN, _END_LINE, _NAME_LINE, _NAME_COLUMN = (
@@ -24,24 +23,52 @@ _LINE, _COLUMN, _END_LINE, _NAME_LINE, _NAME_COLUMN = (
 _RELATIVE = ((_END_LINE, _LINE), (_NAME_LINE, _LINE), (_NAME_COLUMN, _COLUMN))
 
 
-def pack_definitions(definitions: Sequence[Definition]) -> bytes:
-    """Return definitions in small."""
+def pack(definitions: Sequence[Definition], chunks: Sequence[Chunk]) -> bytes:
+    """Return what a file says as one block of bytes."""
+    return b"\0".join((_pack_definitions(definitions), _pack_bodies(chunks)))
+
+
+def unpack_definitions(block: bytes) -> list[Definition]:
+    """Return the definitions of what `pack` packed.
+
+    Raises:
+        ValueError: the block is damaged.
+    """
+    return _definitions(block.partition(b"\0")[0])
+
+
+def unpack(block: bytes) -> tuple[list[Definition], list[tuple[int, str]]]:
+    """Return what `pack` packed: definitions, and of each text the number of its definition and its body's words.
+
+    Raises:
+        ValueError: the block is damaged.
+    """
+    definitions, _, bodies = block.partition(b"\0")
+    return _definitions(definitions), _bodies(bodies)
+
+
+def unpack_chunks(path: str, block: bytes) -> list[Chunk]:
+    """Return the texts by which a file is found: the full-text table wants them back to forget them.
+
+    Raises:
+        ValueError: the block is damaged.
+    """
+    return chunks_of(path, *unpack(block))
+
+
+def _pack_definitions(definitions: Sequence[Definition]) -> bytes:
     columns = [list(column) for column in zip(*definitions, strict=True)]
     if columns:
         for column, base in _RELATIVE:
             columns[column] = list(map(sub, columns[column], columns[base]))
         lines = columns[_LINE]
         columns[_LINE] = list(map(sub, lines, [0, *lines]))
-    return _packed(columns)
+    # In JSON no zero stands for itself, so one can end it.
+    return json.dumps(columns, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
-def unpack_definitions(blob: bytes) -> list[Definition]:
-    """Return what `pack_definitions` packed.
-
-    Raises:
-        zlib.error, ValueError: the blob is damaged.
-    """
-    columns = json.loads(zlib.decompress(blob))
+def _definitions(block: bytes) -> list[Definition]:
+    columns = json.loads(block)
     if columns:
         columns[_LINE] = list(accumulate(columns[_LINE]))
         for column, base in _RELATIVE:
@@ -49,8 +76,8 @@ def unpack_definitions(blob: bytes) -> list[Definition]:
     return list(map(Definition._make, zip(*columns, strict=True)))
 
 
-def pack_bodies(chunks: Sequence[Chunk]) -> bytes:
-    """Return in small what `unpack_chunks` needs of a file's texts besides its definitions.
+def _pack_bodies(chunks: Sequence[Chunk]) -> bytes:
+    """Return what `unpack_chunks` needs of a file's texts besides its definitions.
 
     Each word of a file once, and of each text which of them it holds: in their order in the file, since the full-text
     table counts words and knows no phrases. That takes a quarter less than the texts as they are.
@@ -63,25 +90,11 @@ def pack_bodies(chunks: Sequence[Chunk]) -> bytes:
         block += _small((chunk.ordinal - former, len(held), *map(sub, held, (0, *held))))
         former = chunk.ordinal
     words = " ".join(numbers).encode("utf-8", "surrogatepass")
-    return zlib.compress(b"\0".join((words, block)), _LEVEL)
+    return b"\0".join((words, block))
 
 
-def unpack_chunks(path: str, definitions: bytes, bodies: bytes) -> list[Chunk]:
-    """Return the texts by which a file is found: the full-text table wants them back to forget them.
-
-    Raises:
-        zlib.error, ValueError: a blob is damaged.
-    """
-    return chunks_of(path, unpack_definitions(definitions), unpack_bodies(bodies))
-
-
-def unpack_bodies(blob: bytes) -> list[tuple[int, str]]:
-    """Return for each text of a file the number of its definition and the words of its body.
-
-    Raises:
-        zlib.error, ValueError: the blob is damaged.
-    """
-    told, _, block = zlib.decompress(blob).partition(b"\0")
+def _bodies(packed: bytes) -> list[tuple[int, str]]:
+    told, _, block = packed.partition(b"\0")
     words = told.decode("utf-8", "surrogatepass").split(" ")
     values = iter(_large(block))
     found = []
@@ -124,7 +137,3 @@ def _large(block: bytes) -> list[int]:
             found.append(value)
             value = shift = 0
     return found
-
-
-def _packed(rows: object) -> bytes:
-    return zlib.compress(json.dumps(rows, separators=(",", ":")).encode("utf-8", "surrogatepass"), _LEVEL)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from headway.workspace import full_text
 from headway.workspace.database import (
-    PAGE_BYTES,
     Database,
     StoreBusyError,
     StoreDamagedError,
@@ -25,15 +25,16 @@ from headway.workspace.database import (
     translated,
 )
 from headway.workspace.former import FORMER_SCHEMA, Content, contents, retire
+from headway.workspace.full_text import FULL_TEXT_SCHEMA
 from headway.workspace.index import Chunk, Definition
-from headway.workspace.packing import pack_bodies, pack_definitions, unpack_chunks, unpack_definitions
+from headway.workspace.packing import pack, unpack_chunks, unpack_definitions
 from headway.workspace.packs import FILE_WEIGHT, PACKS_SCHEMA, Pack, drop_pack, keep_pack, pack_after
 from headway.workspace.segments import IndexedFile
+from headway.workspace.squeezing import COMMON_SCHEMA, Squeezer
 from headway.workspace.versions import fingerprint as fingerprint  # for whoever keeps something beside it
 
-# How much a word counts by where it stands: body, name, context (containers and path), docstring. What stands first is
-# told in two bytes less for each word of a definition, and bodies hold most words: it takes a sixth of the table less.
-_WEIGHTS: Final = "1.0, 10.0, 2.0, 4.0"
+# What a file says takes one or two kilobytes: of larger pages a fifth would stay empty.
+_PAGE_BYTES: Final = 1_024
 
 _SCHEMA: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -48,15 +49,10 @@ CREATE TABLE files (
     stamp INTEGER NOT NULL,
     symbols INTEGER NOT NULL,
     chunks INTEGER NOT NULL,
-    definitions BLOB NOT NULL,
-    bodies BLOB NOT NULL,
+    said BLOB NOT NULL,
     first_row INTEGER -- full-text rows are numbered without large gaps, which takes a tenth of the index less
 );
-CREATE INDEX files_by_stamp ON files (stamp);
 CREATE INDEX files_by_row ON files (first_row);
-CREATE VIRTUAL TABLE chunks USING fts5(
-    body, name, context, doc, content = '', tokenize = 'porter unicode61 remove_diacritics 2'
-);
 """
 
 
@@ -113,7 +109,8 @@ class Store(Database):
             StoreDamagedError: it is damaged, of another version, or not there.
             StoreBusyError, StoreUnusableError: see there.
         """
-        super().__init__(path, {"fingerprint": fingerprint()}, ("files", "chunks"), readonly=readonly)
+        super().__init__(path, {"fingerprint": fingerprint()}, ("files", full_text.TABLE), readonly=readonly)
+        self._squeezer = Squeezer(self._db)
 
     @classmethod
     def create(cls, path: str, root: str) -> Store:
@@ -124,9 +121,11 @@ class Store(Database):
         Raises:
             StoreUnusableError: nothing can be written there.
         """
-        with translated(path), created(path) as db:
+        with translated(path), created(path, _PAGE_BYTES) as db:
             # A full-text table makes tables of its own, so the script runs in one transaction of ours.
-            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {PACKS_SCHEMA} {FORMER_SCHEMA} COMMIT;")
+            db.executescript(
+                f"BEGIN IMMEDIATE; {_SCHEMA} {FULL_TEXT_SCHEMA} {PACKS_SCHEMA} {FORMER_SCHEMA} {COMMON_SCHEMA} COMMIT;"
+            )
             values = (("fingerprint", fingerprint()), ("root", root), ("stamp", "0"), ("totals", "{}"))
             db.executemany("INSERT INTO meta VALUES (?, ?)", values)
         return cls(path)
@@ -154,7 +153,7 @@ class Store(Database):
             if verdict != "ok":
                 raise StoreDamagedError(self.path, str(verdict))
         with contextlib.suppress(StoreBusyError), translated(self.path):
-            self._db.execute("INSERT INTO chunks (chunks, rank) VALUES ('integrity-check', 0)")
+            full_text.check(self._db)
 
     # ---- reading ----
 
@@ -213,9 +212,9 @@ class Store(Database):
             for some in pieces(list(file_ids)):
                 marks = ",".join("?" * len(some))
                 rows = self._db.execute(
-                    f"SELECT id, stamp, path, definitions FROM files WHERE skipped IS NULL AND id IN ({marks})", some
+                    f"SELECT id, stamp, path, said FROM files WHERE skipped IS NULL AND id IN ({marks})", some
                 )
-                found += [IndexedFile(i, stamp, path, unpack_definitions(blob)) for i, stamp, path, blob in rows]
+                found += [IndexedFile(i, stamp, path, self._definitions(said)) for i, stamp, path, said in rows]
         return found
 
     def load_after(self, file_id: int, max_weight: int) -> list[IndexedFile]:
@@ -224,11 +223,11 @@ class Store(Database):
         left = max_weight
         with translated(self.path):
             rows = self._db.execute(
-                "SELECT id, stamp, path, symbols, definitions FROM files WHERE id > ? AND skipped IS NULL ORDER BY id",
+                "SELECT id, stamp, path, symbols, said FROM files WHERE id > ? AND skipped IS NULL ORDER BY id",
                 (file_id,),
             )
-            for i, stamp, path, symbols, blob in rows:
-                found.append(IndexedFile(i, stamp, path, unpack_definitions(blob)))
+            for i, stamp, path, symbols, said in rows:
+                found.append(IndexedFile(i, stamp, path, self._definitions(said)))
                 left -= symbols + FILE_WEIGHT
                 if left <= 0:
                     break
@@ -243,7 +242,7 @@ class Store(Database):
     def contents(self, digests: Collection[bytes]) -> list[Content]:
         """See `former.contents`."""
         with translated(self.path):
-            return contents(self._db, digests)
+            return contents(self._db, self._squeezer, digests)
 
     def keep_pack(self, after: int, pack: Pack, stamp: int) -> None:
         """Keep what was packed of the store as it was at a stamp, unless it has changed since."""
@@ -262,12 +261,9 @@ class Store(Database):
         """
         if not words:
             return []
-        terms = [f'"{word}"' for word in words]
-        terms.append(f'"{words[-1]}"*')
-        sql = "SELECT rowid, bm25(chunks, " + _WEIGHTS + ") AS r FROM chunks WHERE chunks MATCH ? ORDER BY r LIMIT ?"
         hits: list[TextHit] = []
         with translated(self.path):
-            rows = self._db.execute(sql, (" OR ".join(terms), limit if accepts is None else 50 * limit))
+            rows = full_text.matching(self._db, words, limit if accepts is None else 50 * limit)
             files: dict[int, tuple[str, list[Definition], int] | None] = {}
             for row, rank in rows:
                 if row not in files:
@@ -282,33 +278,37 @@ class Store(Database):
     def definitions(self, paths: Iterable[str]) -> dict[str, list[Definition]]:
         """Return the definitions of those of some files that are indexed."""
         with translated(self.path):
-            select = "SELECT definitions FROM files WHERE path = ? AND skipped IS NULL"
+            select = "SELECT said FROM files WHERE path = ? AND skipped IS NULL"
             rows = ((path, self._db.execute(select, (path,)).fetchone()) for path in dict.fromkeys(paths))
-            return {path: unpack_definitions(row[0]) for path, row in rows if row is not None}
+            return {path: self._definitions(row[0]) for path, row in rows if row is not None}
+
+    def _definitions(self, said: bytes) -> list[Definition]:
+        return unpack_definitions(self._squeezer.large(said))
 
     def _file_of(
         self, row: int, accepts: Callable[[str], bool] | None
     ) -> dict[int, tuple[str, list[Definition], int] | None]:
         """Return for all full-text rows of a row's file its path, definitions and first row; None if it is passed."""
-        select = "SELECT first_row, symbols, path, definitions FROM files WHERE first_row <= ?"
+        select = "SELECT first_row, symbols, path, said FROM files WHERE first_row <= ?"
         found = self._db.execute(f"{select} ORDER BY first_row DESC LIMIT 1", (row,)).fetchone()
         if found is None:
             return {}
-        first, count, path, blob = found
+        first, count, path, said = found
         is_meant = accepts is None or accepts(path)
-        return dict.fromkeys(range(first, first + count), (path, unpack_definitions(blob), first) if is_meant else None)
+        return dict.fromkeys(range(first, first + count), (path, self._definitions(said), first) if is_meant else None)
 
     def stats(self) -> StoreStats:
         """Return the size of the index; cheap, as it is kept up to date with each change."""
         with translated(self.path):
             totals = self._totals()
             (pages,) = self._db.execute("PRAGMA page_count").fetchone()
+            (page_bytes,) = self._db.execute("PRAGMA page_size").fetchone()
         skipped = {reason[1:]: count for reason, count in sorted(totals.items()) if reason[0] == "-" and count > 0}
         return StoreStats(
             files=totals["files"],
             symbols=totals["symbols"],
             chunks=totals["chunks"],
-            size_bytes=pages * PAGE_BYTES,
+            size_bytes=pages * page_bytes,
             skipped=skipped,
         )
 
@@ -324,14 +324,17 @@ class Store(Database):
         Returns:
             The stamp of this change, higher than any before.
         """
-        prepared = [(record, pack_definitions(record.definitions), pack_bodies(record.chunks)) for record in records]
+        given = list(records)
+        packed = [pack(record.definitions, record.chunks) for record in given]
+        with translated(self.path):
+            squeezed = self._squeezer.small(packed, self._transaction)
         with translated(self.path), self._transaction():
             stamp = int(self.meta("stamp") or 0) + 1
             totals = self._totals()
             for path in removed:
                 self._forget(path, totals)
-            for record, blob, bodies in prepared:
-                self._put(record, blob, bodies, stamp, totals)
+            for record, said in zip(given, squeezed, strict=True):
+                self._put(record, said, stamp, totals)
             values = ((str(stamp), "stamp"), (json.dumps(totals), "totals"))
             self._db.executemany("UPDATE meta SET value = ? WHERE key = ?", values)
         return stamp
@@ -350,44 +353,34 @@ class Store(Database):
     def tidy(self) -> bool:
         """See `database.tidy`."""
         with translated(self.path):
-            return tidy(self._db, "chunks")
+            return tidy(self._db, full_text.TABLE)
 
-    def _put(self, record: FileRecord, blob: bytes, bodies: bytes, stamp: int, totals: Counter[str]) -> None:
+    def _put(self, record: FileRecord, said: bytes, stamp: int, totals: Counter[str]) -> None:
         file_id = self._forget(record.path, totals, keep_id=True)
         first = totals["row"]
         values = (
             *(file_id, record.path, record.signature, record.digest, record.language, record.skipped, record.note),
-            *(stamp, len(record.definitions), len(record.chunks), blob, bodies),
+            *(stamp, len(record.definitions), len(record.chunks), said),
             first if record.definitions else None,  # then no row of its own leads to it
         )
         totals["row"] += len(record.definitions)
         self._db.execute(f"INSERT INTO files VALUES ({', '.join('?' * len(values))})", values)
-        self._db.executemany(
-            "INSERT INTO chunks (rowid, name, context, doc, body) VALUES (?, ?, ?, ?, ?)",
-            ((first + chunk[0], *chunk[1:]) for chunk in record.chunks),
-        )
+        full_text.add(self._db, first, record.chunks)
         _count(totals, 1, record.skipped, len(record.definitions), len(record.chunks))
 
     def _forget(self, path: str, totals: Counter[str], *, keep_id: bool = False) -> int | None:
         """Remove a file; return its number where it is to be used again, for the same path."""
-        select = "SELECT id, skipped, symbols, chunks, definitions, bodies, first_row FROM files WHERE path = ?"
+        select = "SELECT id, skipped, symbols, chunks, said, first_row FROM files WHERE path = ?"
         row = self._db.execute(select, (path,)).fetchone()
         if row is None:
             return None
-        file_id, skipped, symbols, chunks, blob, bodies, first = row
+        file_id, skipped, symbols, chunks, said, first = row
         drop_pack(self._db, file_id)
         retire(self._db, file_id)
-        self._forget_chunks(first, unpack_chunks(path, blob, bodies))
+        full_text.remove(self._db, first, unpack_chunks(path, self._squeezer.large(said)))
         self._db.execute("DELETE FROM files WHERE id = ?", (file_id,))
         _count(totals, -1, skipped, symbols, chunks)
         return int(file_id) if keep_id else None
-
-    def _forget_chunks(self, first_row: int, chunks: Sequence[Chunk]) -> None:
-        # The full-text table holds no texts: it is told which words a row had.
-        self._db.executemany(
-            "INSERT INTO chunks (chunks, rowid, name, context, doc, body) VALUES ('delete', ?, ?, ?, ?, ?)",
-            ((first_row + chunk[0], *chunk[1:]) for chunk in chunks),
-        )
 
 
 def _count(totals: Counter[str], files: int, skipped: str | None, symbols: int, chunks: int) -> None:

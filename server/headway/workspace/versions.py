@@ -11,8 +11,8 @@ from typing import Final
 
 from headway.workspace.index import GRAMMARS, INDEX_VERSION
 
-# Raise it with the tables of `store.py`, `packs.py` and `former.py`.
-SCHEMA_VERSION: Final = 8
+# Raise it with the tables of `store.py`, `full_text.py`, `packs.py`, `former.py` and `squeezing.py`.
+SCHEMA_VERSION: Final = 9
 
 
 _FOUND: Final = re.compile(r"tree[_-]sitter[_-](.+?)-([^-]+)\.(?:dist|egg)-info")
