@@ -72,6 +72,7 @@ test("the bar says how far all are together whose end is known", () => {
   assert.equal(shown(INDEXING, other), "17 %", "71 of 400");
   assert.equal(shown({ ...INDEXING, done: 100 }), "100 %");
   assert.equal(shown(INDEXING, { ...other, progress: null }), "42 %");
+  assert.equal(shown(INDEXING, { ...other, total: null }), "42 %", "nor what is done of it counts");
   assert.equal(shown({ ...other, total: null }), "");
   assert.equal(shown({ ...other, total: 0, done: 0 }), "");
 });

@@ -7,7 +7,9 @@ import { join } from "node:path";
 import { eventually, sleep, type Editor } from "./editor.ts";
 import { BUSY, count, IDLE, prepared, ROOT, scenario, SHOTS, STORAGE, TOP, UNHURRIED, UP, type Scenario } from "./scenario.ts";
 import { twoFolders } from "./folders.ts";
+import { otherLanguages } from "./languages.ts";
 import { besideOthers } from "./sharing.ts";
+import { stopping } from "./stopping.ts";
 import { schedulerView } from "./views.ts";
 import { testExplorer, testsInRestrictedMode } from "./testing.ts";
 import { hostileWorkspace, largeWorkspace } from "./workspace.ts";
@@ -51,6 +53,8 @@ async function main(): Promise<void> {
   await testExplorer();
   await besideOthers();
   await twoFolders();
+  await otherLanguages();
+  await stopping();
   await comingAndGoing();
 }
 
