@@ -6,7 +6,10 @@ import asyncio
 import os
 from pathlib import Path
 
+import pytest
+
 from headway.session.searching import Searching, SearchQuery
+from headway.workspace.documents import Document
 from headway.workspace.index import SymbolKind
 
 from .test_indexing import Workspace
@@ -105,5 +108,78 @@ def test_a_workspace_without_python_is_indexed_too(tmp_path: Path) -> None:
             (ws.root / "main.go").unlink()
             ws.changed(ws.root / "main.go", deleted=True)
             await ws.until(lambda: not indexing.view.named("runEverything"))
+
+    asyncio.run(scenario())
+
+
+def _open(ws: Workspace, path: Path, name: str) -> Document:
+    document = Document(uri=path.as_uri(), language="python", version=1, text=f"def {name}():\n    pass\n")
+    ws.documents.open(document)
+    ws.indexing.document_opened(document)
+    return document
+
+
+def test_what_the_editor_holds_outlives_the_index(tmp_path: Path) -> None:
+    """Cleared, it is made of the texts as they are held: one that was never saved is nowhere else."""
+
+    async def scenario() -> None:
+        ws = Workspace(tmp_path)
+        changed = ws.define("as_saved", "a.py")
+        async with ws.serving() as indexing:
+            await ws.complete()
+            _open(ws, changed, "as_edited")
+            _open(ws, ws.root / "new.py", "never_saved")
+            await ws.until(lambda: ws.shown("as_edited") and ws.shown("never_saved"))
+            await indexing.clear_cache()
+            await ws.until(lambda: not ws.shown("never_saved"))
+            await ws.until(lambda: ws.shown("as_edited") and ws.shown("never_saved"))
+            await ws.complete()
+            indexing.reindex()
+            await ws.complete()
+            assert ws.shown("as_edited")
+            assert ws.shown("never_saved")
+            assert not ws.shown("as_saved")
+
+    asyncio.run(scenario())
+
+
+def test_what_was_open_before_its_folder_came_is_found(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ws = Workspace(tmp_path)
+        ws.define("here")
+        other = ws.folder(tmp_path / "other")
+        async with ws.serving() as indexing:
+            await ws.complete()
+            _open(ws, tmp_path / "other" / "new.py", "open_before")
+            ws.folders = (*ws.folders, other)
+            indexing.folders_changed()
+            await ws.until(lambda: ws.shown("open_before"))
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_folder_behind_a_link_knows_its_files_by_both_names(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        real = tmp_path / "real"
+        real.mkdir()
+        (tmp_path / "w").symlink_to(real)
+        ws = Workspace(tmp_path)
+        ws.define("as_saved", "a.py")
+        async with ws.serving() as indexing:
+            await ws.complete()
+            _open(ws, real / "a.py", "as_edited")
+            _open(ws, real / "new.py", "never_saved")
+            await ws.until(lambda: ws.shown("as_edited") and ws.shown("never_saved"))
+            assert not ws.shown("as_saved")
+            indexing.reindex()
+            await ws.complete()
+            assert ws.shown("as_edited")
+            assert ws.shown("never_saved")
+            assert await ws.found("never_saved", limit=1) == ["new.py:never_saved"]
+            changed = real / "other.py"
+            changed.write_text("def told_by_its_real_name():\n    pass\n")
+            ws.changed(changed)
+            await ws.until(lambda: ws.shown("told_by_its_real_name"))
 
     asyncio.run(scenario())

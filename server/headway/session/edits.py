@@ -90,6 +90,7 @@ class Edits:
         if folder.spec is None:
             self._early[identity(document.uri)] = path
             return
+        self._early.pop(identity(document.uri), None)
         spec, inner = folder.spec, folder.relative(path)
         if not inner or language_of(inner) is None:
             return

@@ -19,6 +19,7 @@ from headway.session import folder_jobs
 from headway.session.answers import Answers
 from headway.session.disk_changes import DiskChanges
 from headway.session.folder_contents import FolderContents
+from headway.session.open_texts import OpenTexts
 from headway.session.ports import Folder, SessionContext
 from headway.session.setbacks import Setbacks
 from headway.wording import say
@@ -30,7 +31,6 @@ from headway.workspace.placing import Placed, remove_temporary
 from headway.workspace.planning import Plan
 from headway.workspace.segments import Segment
 from headway.workspace.store import StoreStats
-from headway.workspace.uris import path_below, path_identity
 from headway.workspace.watcher import MANY_PATHS
 
 _log = logging.getLogger(__name__)
@@ -69,6 +69,7 @@ class FolderIndex:
         self.contents = FolderContents(root)
         self.setbacks = Setbacks(name, changed, self._next)
         self._context = context
+        self._open = OpenTexts(context, root)
         self._options = options
         self._changed = changed
         self._index_document = index_document
@@ -148,7 +149,7 @@ class FolderIndex:
 
     def relative(self, path: str) -> str | None:
         """See `uris.path_below`."""
-        return path_below(self.root, path)
+        return self._open.relative(path)
 
     def disk_changed(self, path: str) -> None:
         """Something happened to a file or folder below this one."""
@@ -168,7 +169,7 @@ class FolderIndex:
             return
         self._adopt(value)
         if value.unknown and self._changes.matters(inner) and self.is_complete:
-            self.rescan([inner])  # New, or not ours: a listing says which.
+            self.rescan([inner])  # a listing says whether it is new or not ours
 
     # ---- one thing after another ------------------------------------------------------------------------------------
 
@@ -203,7 +204,7 @@ class FolderIndex:
             self._changes.arm()
 
     def _look_at(self, spec: FolderSpec, paths: Sequence[str]) -> None:
-        paths = [inner for inner in paths if self._document(inner) is None]
+        paths = [inner for inner in paths if self._open.at(inner) is None]
         if len(paths) > MANY_PATHS or "" in paths:
             self.rescan([inner for inner in paths if inner])
         elif paths:
@@ -249,7 +250,7 @@ class FolderIndex:
         self._suspects.clear()
         thorough, seen, again = not self._listed, self.contents.seen_stamp, globs is not None and self.contents.lacks
         compared = folder_jobs.Comparison(tuple(suspects), tuple(globs or ()), thorough, seen, again)
-        return folder_jobs.scanning(self, spec, self.name, self._workspace_folders(), self._open_paths, compared)
+        return folder_jobs.scanning(self, spec, self.name, self._workspace_folders(), self._open.paths, compared)
 
     def _working(self, spec: FolderSpec, plan: Plan) -> AsyncIterator[Task]:
         return folder_jobs.working(self, spec, self.name, plan, _BUSY_DELAYS_S, lambda: self.spec is spec)
@@ -296,8 +297,9 @@ class FolderIndex:
         if placed.rebuilt is not None:
             _log.warning("the index of %s is made anew: %s", self.root, placed.rebuilt)
         self.spec = FolderSpec(root=self.root, database=placed.path, options=self._options)
-        self._loaded = False
-        self._scan_wanted = True
+        self._open.real = placed.real or self.root
+        self._loaded, self._scan_wanted = False, True
+        self._take_open_texts()
 
     def loaded(self, segment: Segment, *, repacked: bool) -> None:
         self.contents.load(segment, repacked=repacked)
@@ -310,6 +312,7 @@ class FolderIndex:
     def cleared(self) -> None:
         self._clear_wanted = False
         self._forget()
+        self._take_open_texts()
 
     def planned(self, plan: Plan | None, suspects: Sequence[str]) -> None:
         if plan is None:
@@ -330,7 +333,7 @@ class FolderIndex:
         self._adopt(result)
         self.contents.left = max(0, self.contents.left - len(paths))
         for inner in paths:
-            document = self._document(inner)
+            document = self._open.at(inner)
             if document is not None:  # It was opened meanwhile; its text counts.
                 self._index_document(document, os.path.join(self.root, inner))
         unknown = [path for path in result.unknown if self._changes.matters(path)]
@@ -391,8 +394,7 @@ class FolderIndex:
     def _workspace_folders(self) -> list[str]:
         return [os.fspath(folder.path) for folder in self._context.folders if folder.path is not None]
 
-    def _document(self, inner: str) -> Document | None:
-        return self._context.documents.at_path(path_identity(os.path.join(self.root, inner)))
-
-    def _open_paths(self) -> list[str]:
-        return [path for key in self._context.documents.snapshot() if (path := self.relative(key))]
+    def _take_open_texts(self) -> None:
+        """Index what the editor holds: a text that was never saved is nowhere else."""
+        for document, path in self._open.all():
+            self._index_document(document, path)

@@ -48,12 +48,14 @@ class Placed:
         message: What is off and what to do about it, for people; None where all is well.
         temporary: The directory to be removed in the end, where the index is temporary.
         rebuilt: The index had to be started anew, and why.
+        real: Where the folder lies, if a link leads to it.
     """
 
     path: str | None
     message: str | None = None
     temporary: str | None = None
     rebuilt: str | None = None
+    real: str | None = None
 
 
 def folder_identity(root: str) -> str:
@@ -86,7 +88,7 @@ def place(cache_dir: str, root: str, *, owner_pid: int, avoid: str = "") -> Plac
     except StoreError as error:
         return _elsewhere(root, error, error.reason, owner_pid)
     _forget_unused(Path(path).parent.parent, keep=Path(path).parent)
-    return Placed(path=path, rebuilt=rebuilt)
+    return Placed(path=path, rebuilt=rebuilt, real=os.path.realpath(root))
 
 
 def clear(path: str, root: str) -> None:
@@ -135,9 +137,9 @@ def _elsewhere(root: str, error: StoreError, reason: str, owner_pid: int) -> Pla
     for parent in _temporary_parents():
         with contextlib.suppress(OSError, StoreError):
             folder = tempfile.mkdtemp(prefix=f"{_TEMPORARY}{owner_pid}-", dir=parent)
-            path = os.path.join(folder, _FILE_NAME)
-            Store.create(path, os.path.realpath(root)).close()
-            return Placed(path=path, message=message, temporary=folder)
+            path, real = os.path.join(folder, _FILE_NAME), os.path.realpath(root)
+            Store.create(path, real).close()
+            return Placed(path=path, message=message, temporary=folder, real=real)
     return Placed(
         path=None,
         message=say(
