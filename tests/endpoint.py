@@ -37,10 +37,14 @@ class Peer:
         self.requests = 0
         self.keys: set[str | None] = set()
         self.most_at_once = 0
+        self.takes_s = 0.0  # for a request
+        self.most_taken: int | None = None  # at once; those above it are too many
+        self.refused = 0
         self.fault: Callable[[list[str]], Fault | None] = lambda texts: None
         self.open = threading.Event()  # requests wait for it
         self.open.set()
         self.url = ""
+        self._ended = threading.Event()
         self._at_once = 0
         self._lock = threading.Lock()
 
@@ -59,7 +63,12 @@ class Peer:
             self.keys.add(key)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
+            is_too_many = self.most_taken is not None and self._at_once > self.most_taken
+            self.refused += is_too_many
         try:
+            if is_too_many:
+                return 503, {}, b"busy"
+            self._ended.wait(self.takes_s)
             self.open.wait(60)
             fault = self.fault(texts)
             if fault is not None:

@@ -215,6 +215,59 @@ def test_an_endpoint_that_is_too_busy_is_asked_again_and_less(tmp_path: Path) ->
         asyncio.run(scenario(peer))
 
 
+def test_hundreds_of_requests_are_never_sent_at_once(tmp_path: Path) -> None:
+    """An endpoint that takes four and no more is asked about four at a time, whatever the settings allow."""
+
+    async def scenario(peer: Peer) -> None:
+        ws = Place(tmp_path)
+        ws.ask_of(peer, batch_size=1, max_concurrency=64)
+        peer.most_taken, peer.takes_s = 4, 0.01
+        for number in range(10):
+            functions = [f"def made_{number}_{part}():\n    return {part}\n" for part in range(15)]
+            ws.write(f"f{number}.py", "\n\n".join(functions))
+        async with ws.searching():
+            await ws.stands("complete")
+            assert ws.meaning.standing.coverage == 1.0
+            assert ws.troubles.get("meaning") is None
+        assert peer.most_at_once <= 6
+        assert len(peer.texts) == len(set(peer.texts)) > 150
+        assert peer.refused < 30
+
+    with endpoint() as peer:
+        asyncio.run(scenario(peer))
+
+
+def test_an_endpoint_that_comes_back_is_asked_again_and_all_is_made_up_for(tmp_path: Path) -> None:
+    """Of many files it is asked for one sentence only, now and then; until it answers, search says that it is away."""
+
+    async def scenario(peer: Peer) -> None:
+        ws = Place(tmp_path)
+        ws.ask_of(peer)
+        ws.write("lot.py", CAR)
+        for number in range(200):
+            ws.write(f"f{number}.py", f"def made_{number}():\n    return {number}\n")
+        peer.fault = lambda texts: (503, {}, b"")
+        async with ws.searching() as indexing:
+            await ws.stands("unavailable")
+            assert indexing.state == "complete"
+            assert peer.requests <= 4
+            told: list[str] = []
+
+            def fault(texts: list[str]) -> tuple[int, dict[str, str], bytes] | None:
+                told.append(ws.meaning.standing.state)
+                return (503, {}, b"") if len(told) < 2 else None
+
+            peer.fault = fault
+            await ws.stands("complete")
+            assert told[:2] == ["unavailable", "unavailable"]
+            assert ws.meaning.standing.coverage == 1.0
+            assert ws.troubles.get("meaning") is None
+            assert names(await ws.search("automobile"))[0] == "park"
+
+    with endpoint() as peer:
+        asyncio.run(scenario(peer))
+
+
 def test_one_text_that_cannot_be_taken_costs_no_other(tmp_path: Path) -> None:
     """A request is made smaller until the text that is to blame stands alone, and is then shortened."""
 

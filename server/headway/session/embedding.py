@@ -71,6 +71,7 @@ class Embedding:
         self.left = 0  # of those, without vectors
         self.setback: Setback | None = None  # why it ended early, where the endpoint is the reason
         self.trouble: str | None = None  # the same, where the disk is
+        self.is_heard = False  # the endpoint has answered
         self._kit = kit
         self._answers = answers
         self._specs = specs
@@ -130,6 +131,7 @@ class Embedding:
             yield task
             answer: Answer | Setback | None = await asked
             if isinstance(answer, Answer):
+                self.is_heard = True
                 task, checked = self._asking(
                     "look at the model", embedder.check_model, kit.vectors, answer.body, kit.settings.query_prefix
                 )

@@ -225,7 +225,6 @@ class Meaning(Room):
 
     def _begin(self) -> None:
         self._timer = None
-        self._is_unavailable = False
         kit, answers = self._kit, self._answers
         if kit is None or answers is None or not self._makes_vectors:
             return
@@ -264,6 +263,7 @@ class Meaning(Room):
                 self._arm(0.0)  # Other settings came while it ran.
             return
         self._total, self._left = run.total, run.left
+        self._is_unavailable = False
         if run.setback is not None:
             self._is_unavailable = True
             wait_s = kit.pace.wait_s(asyncio.get_running_loop().time())
@@ -296,13 +296,18 @@ class Meaning(Room):
     # ---- what is asked ----------------------------------------------------------------------------------------------
 
     @property
+    def _is_away(self) -> bool:
+        """Whether there is nobody to ask: until somebody answers, a new try changes nothing."""
+        return self._is_unavailable and not (self._run is not None and self._run.is_heard)
+
+    @property
     def standing(self) -> Standing:
         """How it stands."""
         if self._kit is None:
             return OFF
         total, left = (self._run.total, self._run.left) if self._run is not None else (self._total, self._left)
         coverage = (total - left) / total if total else 0.0
-        if self._is_unavailable:
+        if self._is_away:
             return Standing(state="unavailable", coverage=coverage)
         if self._job_id is None and self._done is not None and self._done == self._indexing.stamps:
             return Standing(state="complete", coverage=coverage if left else 1.0)
@@ -311,7 +316,7 @@ class Meaning(Room):
     def begin(self, text: str, limit: int, scope: Scope, kinds: frozenset[int]) -> Question | None:
         """Look for what is near a query; None where there is nothing to compare it with or nobody to ask."""
         kit = self._kit
-        if kit is None or self._is_unavailable:
+        if kit is None or self._is_away:
             return None
         text = text[:_LONGEST_QUERY]
         limit_s = kit.settings.query_timeout_ms / 1000
