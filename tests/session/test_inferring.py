@@ -65,6 +65,16 @@ def write(root: Path) -> None:
         pytest.param("from shop import making\nx = making.wrapped(1)\nx.$0", {"weight", "sell"}, id="handed on"),
         pytest.param("from shop.making import either\neither(1).$0", {"weight", "colour"}, id="one of two"),
         pytest.param("from shop.making import Maker\ndef f():\n    Maker().last.$0", {"colour"}, id="a property"),
+        pytest.param(
+            "from shop.parts import Part\ndef f(x: Part | None):\n    x.$0",
+            {"weight", "sell"},
+            id="annotated with None",
+        ),
+        pytest.param(
+            "from shop.parts import Part\ndef g() -> Part | None: ...\nprint(g().$0)",
+            {"weight", "sell"},
+            id="a call annotated with None",
+        ),
         pytest.param("import re\nm = re.match('a', 'b')\nm.$0", {"group", "span"}, id="what may be None"),
         pytest.param("import re\nre.match('a', 'b').$0", {"group", "span"}, id="a call that may give None"),
         pytest.param(
