@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { eventually } from "./editor.ts";
+import { eventually, type Editor } from "./editor.ts";
 import { prepared, ROOT, scenario, TOP, UNHURRIED, UP } from "./scenario.ts";
 import { openExplorer, row } from "./testing.ts";
 import { write } from "./workspace.ts";
@@ -61,6 +61,17 @@ export async function twoFolders(): Promise<void> {
       await editor.command("Test: Rerun Failed Tests");
       await eventually(() => ran("bakery").join() === "loaf", "the one that failed", 120_000);
     });
+    await now.check("all are run with those first that failed, by the profile for that", async (editor) => {
+      await openExplorer(editor);
+      await editor.page.locator(".test-explorer .monaco-list-row", { hasText: "bakery" }).first().click({ button: "right" });
+      await editor.page.locator(".monaco-menu .action-label", { hasText: "Execute Using Profile" }).first().click();
+      await eventually(async () => (await editor.quickPickRows()).some((text) => text.startsWith("Run, Failed First")), "the profile");
+      await now.shot("tests-profiles");
+      await editor.pick("Run, Failed First");
+      const written = (): string => readFileSync(join(top, "bakery", "ran.txt"), "utf8").trim();
+      await eventually(() => written() === "loaf bread cake", "the one that failed, then the others", 120_000);
+      ran("bakery");
+    });
     await now.check("that debugging needs an extension is said, with the way to it", async (editor) => {
       await editor.command("Test: Debug All Tests");
       await editor.notification("Debugging tests needs the extension Python Debugger");
@@ -90,13 +101,24 @@ export async function twoFolders(): Promise<void> {
       await now.shot("alert");
       assert.equal((await editor.notifications()).length, 1, "one for all priorities");
       assert.deepEqual(await editor.notificationButtons("task has waited for"), ["Show Timeline", "Show Scheduler", "Don't Show Again"]);
-      const alarms = (): number => editor.log().split("alert (critical)").length - 1;
-      assert.ok(alarms() > 1, "the server was alarmed by more than one priority");
+      assert.ok(alarms(editor) > 1, "the server was alarmed by more than one priority");
       await editor.page.locator(".notifications-toasts .notification-list-item").getByText("Show Scheduler").click();
       await editor.page.locator('[id="workbench.view.extension.headway"]').waitFor();
-      const before = alarms();
+      const before = alarms(editor);
       await editor.command("Headway: Restart Server");
-      await eventually(() => alarms() > before, "another alarm", 60_000);
+      await eventually(() => alarms(editor) > before, "another alarm", 60_000);
+      assert.deepEqual(await editor.notifications(), []);
+    });
+    await now.check("what a person does not want to be told again is told in no later window", async (editor) => {
+      await editor.reload();
+      await editor.notification("task has waited for", 90_000);
+      await editor.page.locator(".notifications-toasts .notification-list-item").getByText("Don't Show Again").click();
+      await eventually(async () => (await editor.notifications()).length === 0, "no message");
+      const before = alarms(editor);
+      await editor.reload();
+      await eventually(() => alarms(editor) > before, "another alarm", 90_000);
+      await editor.openStatusMenu(); // It comes by the way that a message would have come by before.
+      await editor.press("Escape");
       assert.deepEqual(await editor.notifications(), []);
     });
     await now.check("what the start took is told by the editor", async (editor) => {
@@ -115,6 +137,11 @@ export async function twoFolders(): Promise<void> {
       assert.match(text, /\d+ms/);
     });
   });
+}
+
+/** How often the server has been alarmed so far. */
+function alarms(editor: Editor): number {
+  return editor.log().split("alert (critical)").length - 1;
 }
 
 /** Has the server be alarmed at once, by work that has not waited at all. */
