@@ -5,6 +5,30 @@ import type { Scenario } from "./scenario.ts";
 
 /** In a workspace where `shop.py` defines `price`, and its tests stand in `tests/test_price.py`. */
 export async function searchChecks(now: Scenario): Promise<void> {
+  await now.check("the search is there for the first key, also while the server does not answer", async (editor) => {
+    await editor.openFile("shop.py");
+    const [server] = editor.servers();
+    assert.ok(server !== undefined, "there is no server");
+    process.kill(server, "SIGSTOP");
+    try {
+      await editor.press("F1");
+      const box = editor.page.locator(".quick-input-widget:visible input").first();
+      await box.fill(">Headway: Search");
+      const entry = editor.page.locator(".quick-input-widget .monaco-list-row", { hasText: "Headway: Search" }).first();
+      await entry.waitFor();
+      const askedAtMs = Date.now();
+      await entry.click();
+      await editor.page.locator(".quick-input-widget:visible .quick-input-title", { hasText: "Headway: Search" }).waitFor();
+      console.log(`      the box is there ${String(Date.now() - askedAtMs)} ms after it was asked for`);
+      await editor.type("price");
+      assert.equal(await box.inputValue(), "price");
+    } finally {
+      process.kill(server, "SIGCONT");
+    }
+    await eventually(async () => (await editor.quickPickRows()).some((text) => text.startsWith("price")), "the hit, once it does", 60_000);
+    await editor.press("Escape");
+    assert.equal(await editor.page.locator(".tabs-container .tab.dirty").count(), 0, "nothing was typed into a file");
+  });
   await now.check("a search shows hits while one types, and the file of the one in front", async (editor) => {
     await editor.openFile("test_price.py");
     await typed(editor, "price kind:function");
