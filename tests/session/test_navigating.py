@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import pytest
 
 from headway.session.navigating import Navigating
+from headway.session.other_engines import OtherEngines
 from headway.session.python_engine import PythonEngine
 
 from .conftest import Office, OpenOffice
@@ -100,3 +102,36 @@ async def test_a_cancelled_request_ends_its_job(office: OpenOffice) -> None:
         async with asyncio.timeout(30):
             while place.session.scheduler.snapshot().running:  # noqa: ASYNC110 - nothing tells of jobs that are not shown
                 await asyncio.sleep(0)
+
+
+MORTAL = r"""
+import json, os, sys
+
+while (header := sys.stdin.buffer.readline()):
+    sys.stdin.buffer.readline()
+    message = json.loads(sys.stdin.buffer.read(int(header.split(b":")[1])))
+    if message["method"] == "textDocument/hover":
+        os._exit(1)
+    if message.get("id") is not None:
+        result = {"capabilities": {"hoverProvider": True, "positionEncoding": "utf-16"}}
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        sys.stdout.buffer.flush()
+"""
+
+
+@pytest.mark.asyncio
+async def test_an_engine_that_dies_of_a_request_is_away_for_it_and_no_text_has_changed(office: OpenOffice) -> None:
+    engine = {"language": "cpp", "command": [sys.executable, "-I", "-S", "-c", MORTAL]}
+    async with office(trusted=True, settings={"engines": [engine]}) as place:
+        python = PythonEngine(place.session)
+        others = OtherEngines(place.session)
+        navigating = Navigating(place.session, python, others)
+        place.add(python, others, navigating)
+        await place.start()
+        document = place.open("main.cpp", "int a;\n", language="cpp")
+        server = others.engine("cpp")
+        assert server is not None
+        about = {"textDocument": {"uri": document.uri}, "position": {"line": 0, "character": 4}}
+        assert await navigating.ask("textDocument/hover", document.uri, about) is None
+        assert server.restarts >= 3  # It was asked anew.

@@ -170,6 +170,7 @@ class Navigating(Room):
     ) -> bytes | _Stale | None:
         way = WAYS[method]
         sent_for = None if document is None else (key, document.content)
+        has_died = False  # whenever it was asked last
         for attempt in range(_STALE_ANSWERS):
             if not server.coming:
                 return None
@@ -184,17 +185,20 @@ class Navigating(Room):
                 reply = server.ask(method, params, about=key, instead=sent_for, decoder=_RAW)
                 raw: msgspec.Raw = await reply
             except EngineUnavailableError:
-                continue  # It died; if it is on its way back within a moment, it is asked again.
+                has_died = True  # If it is on its way back within a moment, it is asked again.
+                continue
             except EngineAnswerError as error:
+                has_died = False
                 if not error.stale:
                     raise
             else:
+                has_died = False
                 if reply.disturbed:
                     continue  # It is about a text that came later.
                 if way.edits and self._has_changed(key, document):
                     return _Stale.STALE
                 return bytes(raw) if way.provider is not None else _in_our_legend(bytes(raw), server)
-        return _Stale.STALE
+        return None if has_died else _Stale.STALE
 
     def _has_changed(self, key: str, document: Document | None) -> bool:
         current = self._context.documents.at_path(key)
