@@ -57,6 +57,7 @@ export interface RunningTask {
   readonly name: string;
   readonly priority: PriorityName;
   readonly elapsedMs: number;
+  readonly stuck?: boolean;
 }
 
 /** A job that goes on. `progress` is 0…1; it and `total` are null while the total is not known. */

@@ -1,9 +1,11 @@
 """What the client is told without asking: calm, in order, true in the end, of the declared shape."""
 
+import threading
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from headway.lsp import protocol
+from headway.lsp import payloads, protocol
+from headway.scheduler import JobState, RetryPolicy, Scheduler, TaskKind, TimeoutPolicy
 from tests.lsp.wire import Wire, probe, run, server, submission
 
 STATES = {
@@ -37,7 +39,7 @@ def test_payloads_have_the_declared_keys(tmp_path: Path) -> None:
             for state in wire.notes("headway/queueState"):
                 assert set(state) == keys(protocol.QueueState) - {"truncated"}
                 for task in state["running"]:
-                    assert set(task) == keys(protocol.RunningTask)
+                    assert set(task) == keys(protocol.RunningTask) - {"stuck"}
                 for job in state["jobs"]:
                     assert set(job) == keys(protocol.ActiveJob)
             for update in wire.notes("headway/jobUpdated"):
@@ -46,6 +48,23 @@ def test_payloads_have_the_declared_keys(tmp_path: Path) -> None:
                     assert set(task) == keys(protocol.TaskInfo) - {"truncated"}
             assert all(set(worker) == keys(protocol.Worker) for worker in snapshot["workers"])
             assert await wire.exit() == 0
+
+    run(scenario())
+
+
+def test_a_thread_that_outlives_its_task_is_shown_as_stuck() -> None:
+    gate = threading.Event()
+
+    async def scenario() -> None:
+        async with Scheduler() as scheduler:
+            once, limit = RetryPolicy(max_retries=0), TimeoutPolicy(hard_s=0.05)
+            deaf = scheduler.run(gate.wait, name="deaf", kind=TaskKind.IO_BOUND, timeout=limit, retry=once)
+            assert (await deaf).state is JobState.FAILED
+            snapshot = scheduler.snapshot()
+            gate.set()
+        (task,) = [payloads.running_task(view) for view in snapshot.running]
+        assert (task["name"], task["stuck"]) == ("deaf", True)
+        assert sum(depth.running for depth in snapshot.depths.values()) == 0
 
     run(scenario())
 

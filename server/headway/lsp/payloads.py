@@ -108,13 +108,16 @@ def active_job(view: JobView, tongue: Tongue) -> ActiveJob:
 
 def running_task(view: RunningView) -> RunningTask:
     """Return a running task, in short."""
-    return {
+    info: RunningTask = {
         "taskId": view.task_id,
         "jobId": view.job_id,
         "name": view.name,
         "priority": priority_name(view.priority),
         "elapsedMs": view.elapsed_s * 1000,
     }
+    if view.stuck:
+        info["stuck"] = True
+    return info
 
 
 def queue_depth(depth: Depth) -> QueueDepth:

@@ -78,13 +78,14 @@ class QueueDepth(TypedDict):
 
 
 class RunningTask(TypedDict):
-    """A task that has a worker now."""
+    """A task that has a worker now. `stuck`, only where it is true: it was ended, but what it runs does not stop."""
 
     taskId: str
     jobId: str
     name: str
     priority: PriorityName
     elapsedMs: float
+    stuck: NotRequired[bool]
 
 
 class ActiveJob(TypedDict):
