@@ -57,13 +57,18 @@ def test_they_come_in_parts_and_again_when_something_has_changed(tmp_path: Path)
             (found,) = next(report for report in first if report["uri"].endswith("a.py"))["items"]
             assert found["range"]["start"] == {"line": 0, "character": 17}  # UTF-16
 
+            # Who has lost a part of them is given it again at once.
+            kept = ids([one for one in first if one["uri"].endswith("a.py")])
+            again = (await wire.ask("workspace/diagnostic", {"previousResultIds": kept}))["items"]
+            assert told(again) == {"a.py": "unchanged", "b.py": ["F821"]}
+
             # Who asks again waits until something changes.
             question = {"previousResultIds": ids(first)}
             number, waiting = wire.request("workspace/diagnostic", question)
             job = await wire.ask("headway/submit", {"type": "analysis", "arguments": {}})
             assert job["result"]["diagnostics"] == 3
             jobs = {view["jobId"] for view in wire.notes("headway/jobUpdated") if view["type"] == "analysis"}
-            assert len(jobs) == 2  # that of the first answer, and this one
+            assert len(jobs) == 3  # those of the answers, and this one
             wire.cancel(number)
             with pytest.raises(AnswerError) as cancelled:
                 await waiting

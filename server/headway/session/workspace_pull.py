@@ -55,6 +55,7 @@ class WorkspacePull:
         self._program = program
         self._rest_s = rest_s
         self._told_at: int | None = None  # the count of changes that the last answer has seen
+        self._told: dict[str, str] = {}  # the ids of that answer, by the files' identities
 
     async def reports(self, known: Mapping[str, str], part: Callable[[Sequence[FileReport]], None]) -> None:
         """Tell what is found in files that are not open, a batch of files at a time.
@@ -67,10 +68,11 @@ class WorkspacePull:
             RequestCancelledError, RequestFailedError: The analysis was cancelled, or failed.
         """
         self._elsewhere.is_pulled = True
-        if known and self._told_at == self._elsewhere.changes:
+        ids = {identity(uri): result_id for uri, result_id in known.items()}
+        if known and self._told_at == self._elsewhere.changes and self._told.items() <= ids.items():
             await self._news()
         seen: set[str] = set()
-        ids = {identity(uri): result_id for uri, result_id in known.items()}
+        latest: dict[str, str] = {}
 
         def told(files: Sequence[tuple[str, Sequence[Finding], Text | None]]) -> None:
             reports = []
@@ -80,6 +82,8 @@ class WorkspacePull:
                     continue  # It is asked about by itself.
                 seen.add(key)
                 result_id = _result_id(found)
+                if found:
+                    latest[key] = result_id
                 if ids.get(key) == result_id:
                     reports.append(FileReport(uri, result_id, None))
                 elif found or key in ids:
@@ -93,7 +97,7 @@ class WorkspacePull:
         gone = [uri for uri in known if identity(uri) not in seen and self._context.documents.get(uri) is None]
         if gone:
             part([FileReport(uri, _result_id(())) for uri in gone])
-        self._told_at = began_at
+        self._told_at, self._told = began_at, latest
 
     async def _analyze(self, told: Callable[[Sequence[tuple[str, Sequence[Finding], Text | None]]], None]) -> None:
         job = Job(
