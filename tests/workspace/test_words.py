@@ -12,6 +12,7 @@ from headway.workspace.words import (
     MAX_QUERY_WORDS,
     body_words,
     query_words,
+    question_words,
     searchable,
     split_identifier,
 )
@@ -54,8 +55,29 @@ def test_words_that_say_nothing_are_left_out_of_queries_unless_there_are_no_othe
     assert query_words("to be") == ["to", "be"]
 
 
+@pytest.mark.parametrize(
+    "query", ["orderBook", "order_book_of_the_day", "a.b.c.d", "order book", "order the book", "return if not order"]
+)
+def test_what_may_be_a_name_is_no_question(query: str) -> None:
+    assert question_words(query) == []
+
+
+def test_a_question_is_asked_in_its_telling_words() -> None:
+    asked = "Return True if the invoice was sent to all customers."
+    assert question_words(asked) == ["invoice", "sent", "all", "customers"]
+
+
+def test_an_identifier_in_a_question_is_looked_for_in_one_piece_too() -> None:
+    assert question_words("where OrderBook closes") == ["orderbook", "order", "book", "closes"]
+    asked = question_words(" ".join(f"orderBook{chr(97 + at)}ook" for at in range(20)))
+    assert len(asked) <= MAX_QUERY_WORDS
+    assert asked[-1] == "booktook"
+
+
 @given(st.text())
 def test_any_string_is_a_query(query: str) -> None:
+    assert len(question_words(query)) <= MAX_QUERY_WORDS
+    assert all(word and '"' not in word for word in question_words(query))
     words = query_words(query)
     assert len(words) <= MAX_QUERY_WORDS
     assert all(word and '"' not in word for word in words)

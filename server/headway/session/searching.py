@@ -26,7 +26,7 @@ from headway.workspace.scope import Scope
 from headway.workspace.store import Store, TextHit
 from headway.workspace.symbols import Found, IndexView
 from headway.workspace.uris import identity, uri_to_path
-from headway.workspace.words import query_words
+from headway.workspace.words import query_words, question_words
 
 _log = logging.getLogger(__name__)
 
@@ -273,13 +273,15 @@ class Worded:
 def find(named: Named, databases: Mapping[str, str], query: SearchQuery) -> Worded:
     """Search by words, in a thread."""
     scope = query.scope
-    words = query_words(query.text)
+    question = question_words(query.text)
+    words = question or query_words(query.text)
+    accepts = None if scope.is_everything else scope.accepting()
     texts = []
     for root, database in databases.items():
         hits: Sequence[TextHit] = ()
         if (store := _opened(root, database)) is not None:
             with store:
-                hits = store.search(words, query.looked_at, None if scope.is_everything else scope.accepting())
+                hits = store.search(words, query.looked_at, accepts, asks=bool(question))
         texts.append(Texts(root=root, hits=hits, definitions=named.definitions.get(root, {})))
     found = named.found
     if any(text.hits for text in texts) or len(found) > _ENOUGH_NAMES:

@@ -54,6 +54,7 @@ CREATE TABLE files (
 );
 CREATE INDEX files_by_row ON files (first_row);
 """
+_BEFORE_ROW: Final = "FROM files WHERE first_row <= ? ORDER BY first_row DESC LIMIT 1"
 
 
 class StoredFile(NamedTuple):
@@ -252,18 +253,20 @@ class Store(Database):
                     keep_pack(self._db, after, pack)
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def search(self, words: Sequence[str], limit: int, accepts: Callable[[str], bool] | None = None) -> list[TextHit]:
+    def search(
+        self, words: Sequence[str], limit: int, accepts: Callable[[str], bool] | None = None, *, asks: bool = False
+    ) -> list[TextHit]:
         """Return definitions that hold any of the words, best first.
 
         Args:
             words: As `words.query_words` gives them; the last one also counts as the start of a word.
             accepts: Says of a path whether its hits count.
+            asks: The words are those of a question, as `words.question_words` gives them.
         """
-        if not words:
-            return []
         hits: list[TextHit] = []
+        most = limit if accepts is None else 50 * limit
         with translated(self.path):
-            rows = full_text.matching(self._db, words, limit if accepts is None else 50 * limit)
+            rows = full_text.matching(self._db, words, most, self._place_of if asks else None)
             files: dict[int, tuple[str, list[Definition], int] | None] = {}
             for row, rank in rows:
                 if row not in files:
@@ -285,12 +288,15 @@ class Store(Database):
     def _definitions(self, said: bytes) -> list[Definition]:
         return unpack_definitions(self._squeezer.large(said))
 
+    def _place_of(self, row: int) -> tuple[str, int]:
+        """Return of a full-text row the path of its file, and the file's first row."""
+        return self._db.execute(f"SELECT path, first_row {_BEFORE_ROW}", (row,)).fetchone() or ("", row)
+
     def _file_of(
         self, row: int, accepts: Callable[[str], bool] | None
     ) -> dict[int, tuple[str, list[Definition], int] | None]:
         """Return for all full-text rows of a row's file its path, definitions and first row; None if it is passed."""
-        select = "SELECT first_row, symbols, path, said FROM files WHERE first_row <= ?"
-        found = self._db.execute(f"{select} ORDER BY first_row DESC LIMIT 1", (row,)).fetchone()
+        found = self._db.execute(f"SELECT first_row, symbols, path, said {_BEFORE_ROW}", (row,)).fetchone()
         if found is None:
             return {}
         first, count, path, said = found

@@ -24,6 +24,16 @@ _STOP_WORDS = frozenset(
         *("you", "your"),
     }
 )
+# Words of questions that bodies are stored without, so that what few names hold them would seem to be meant, or that
+# tell no definition from another.
+_ASKING_NOISE: Final = frozenset(
+    {
+        *("about", "because", "been", "but", "else", "false", "have", "if", "just", "may", "might", "must", "no"),
+        *("none", "not", "return", "returned", "returns", "should", "such", "than", "true", "very", "were", "whether"),
+        *("would",),
+    }
+)
+_LEAST_QUESTION: Final = 3  # fewer may be a name that is written apart
 MAX_QUERY_WORDS = 32
 _MOST_TOLD: Final = 65_536
 
@@ -95,3 +105,17 @@ def query_words(query: str) -> list[str]:
             break
     told = [word for word in found if word not in _STOP_WORDS]
     return (told or list(found))[:MAX_QUERY_WORDS]
+
+
+def question_words(query: str) -> list[str]:
+    """Return the words of a question; none where a query is none, but may be a name or a part of one.
+
+    A question is written in three words or more, and as many of them say something. An identifier among them is also
+    looked for in one piece, as names are stored. What was written last stays last: it may not be finished.
+    """
+    told = [word for word in query_words(query) if word not in _ASKING_NOISE]
+    if min(len(told), len(query.split())) < _LEAST_QUESTION:
+        return []
+    parts = (split_identifier(word) for word in _WORD.findall(query[:4_000]) if len(word) <= _LONGEST_WORD)
+    whole = ["".join(some) for some in parts if len(some) > 1]
+    return [*whole, *told][-MAX_QUERY_WORDS:]
