@@ -120,6 +120,7 @@ test("names from the server make no links and no icons", () => {
   assert.doesNotMatch(text, /[^\\]\]\(command:workbench\.action\.quit/);
   assert.doesNotMatch(text, /[^\\]\$\(flame/);
   assert.equal(escaped("a_b*c"), "a\\_b\\*c");
+  assert.equal(escaped("one\n\n  two"), "one two");
 });
 
 test("what is wrong is said with the path, the version found, the version needed and what to do", () => {

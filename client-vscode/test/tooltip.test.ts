@@ -88,6 +88,7 @@ test("durations, shares and states of jobs are short words", () => {
   assert.equal(progressText({ ...INDEXING, progress: 0.29 }, english), "29 % (42 of 100)");
   assert.equal(progressText({ ...INDEXING, progress: null }, english), "42 done");
   assert.equal(progressText({ ...INDEXING, total: null, done: 0 }, english), "just begun");
+  assert.equal(progressText({ ...INDEXING, total: null, done: 1 }, english), "1 done");
   assert.deepEqual([-1, 0.7].map(bar), ["▱▱▱▱▱▱▱▱▱▱", "▰▰▰▰▰▰▰▱▱▱"]);
   assert.equal(escapedIcons("a $(b) c"), "a $\u200b(b) c");
   assert.deepEqual(PRIORITIES.map((one) => priorityText(one, english)), [
@@ -146,6 +147,7 @@ test("paused priorities are marked in the tooltip's table, which has a row for e
 test("warnings and Restricted Mode are in the tooltip of a server that runs", () => {
   assert.equal(parts(at({}, { alerts: ["a", "b", "c"] })).slice(1, -1).join(), "$(bell) a,$(bell) b,$(bell) c");
   assert.equal(parts(at({}, { alerts: ["a", "b", "c", "d"] })).at(-2), "and 1 more warnings");
+  assert.equal(parts(at({}, { alerts: ["a", "b", "c", "d"] })).filter((part) => part.startsWith("$(bell)")).length, 3);
   const restricted = "$(shield) Restricted Mode\\: nothing of this workspace is run, so no tests and none of its interpreters\\.";
   assert.equal(parts(at({}, { trusted: false })).at(-2), restricted);
   assert.equal(parts(at({}, { trusted: false }))[0], "**Headway** — $(shield) Idle, in Restricted Mode");
