@@ -220,6 +220,10 @@ async def test_how_steps_end(bench: Bench) -> None:
     def stops_at_once() -> None:
         raise StopIteration
 
+    async def closes_itself() -> None:
+        await asyncio.sleep(0)
+        raise GeneratorExit
+
     def gives_a_future() -> Awaitable[str]:
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().call_soon(future.set_result, "later")
@@ -229,7 +233,7 @@ async def test_how_steps_end(bench: Bench) -> None:
     assert exited.error is not None
     assert exited.error.kind is ErrorKind.UNKNOWN
     assert "sys.exit(3)" in exited.error.message
-    for call in (stops, stops_at_once):
+    for call in (stops, stops_at_once, closes_itself):
         result = await bench.run(call)
         assert result.error is not None
         assert not result.cancelled

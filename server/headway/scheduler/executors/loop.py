@@ -171,10 +171,10 @@ class LoopRunning(StepContext):
             except StopIteration as stop:
                 self._value = stop.value
                 return
-            except GeneratorExit:
-                raise
             # As in `begin`.
-            except BaseException as error:  # noqa: BLE001
+            except BaseException as error:
+                if isinstance(thrown, GeneratorExit):
+                    raise  # It is this generator that is closed.
                 self._failed(error)
                 return
 
