@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headway.scheduler import Event, TaskEnded, TaskState
 from headway.session.diagnosing import Diagnosing
 from headway.session.mending import EditAbilities, Mending
 from headway.session.python_engine import PythonEngine
@@ -154,3 +155,31 @@ async def test_nobody_waits_long_for_it_and_a_text_that_changes_meanwhile_gets_n
         finally:
             os.kill(pid, signal.SIGCONT)
         assert await asked == []
+
+
+@pytest.mark.asyncio
+async def test_who_asks_again_joins_the_search_that_goes_on(office: OpenOffice) -> None:
+    async with office() as place:
+        bench = Bench(place)
+        document = place.open("main.py", "import os; Crate_of_ours()\n")
+        await bench.begin()
+        await bench.actions(document, 0)
+        pid = bench.engine.searcher.pid
+        assert pid is not None
+        await bench.engine.searcher.idle()
+        ends: list[TaskState] = []
+
+        def heed(event: Event) -> None:
+            if isinstance(event, TaskEnded) and event.name == "ty codeAction":
+                ends.append(event.outcome.state)
+
+        place.session.scheduler.subscribe(heed)
+        hasty = bench.fixes(0.05)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            for _ in range(3):
+                assert await hasty.actions(document, AT, [dict(MISSING)]) == []
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        await until(lambda: bool(ends))
+        assert ends == [TaskState.COMPLETED]
