@@ -79,6 +79,27 @@ def test_tests_are_found_with_their_places_and_without_being_run(tmp_path: Path)
     run(scenario())
 
 
+def test_saving_a_file_looks_for_no_tests(tmp_path: Path) -> None:
+    root = tmp_path / "saved"
+
+    async def scenario() -> None:
+        async with server(tmp_path) as wire:
+            await opened(wire, root)
+            for name in ("shop.py", "test_shop.py"):
+                path = root / name
+                text = await asyncio.to_thread(path.read_text)
+                document = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": text}
+                wire.notify("textDocument/didOpen", {"textDocument": document})
+                wire.notify("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}, "text": text})
+                changes = [{"uri": path.as_uri(), "type": 2}]
+                wire.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+            # Who wants to know asks, and by then what a save had begun would have been told.
+            await told(wire, collect=True)
+            assert len({view["jobId"] for view in wire.notes("headway/jobUpdated") if view["type"] == "tests"}) == 1
+
+    run(scenario())
+
+
 def test_a_run_tells_each_test_with_its_output_its_values_and_its_trace(tmp_path: Path) -> None:
     root = tmp_path / "shop"
 
