@@ -310,7 +310,7 @@ async function inChinese(): Promise<void> {
 async function comingAndGoing(): Promise<void> {
   const workspace = join(TOP, "coming");
   largeWorkspace(workspace, 30);
-  const times = Number(process.env["HEADWAY_RELOADS"] ?? 4);
+  const times = Number(process.env["HEADWAY_RELOADS"] ?? 2);
   await scenario("coming and going", { workspace, settings: UNHURRIED, ...prepared() }, async (now) => {
     await now.check(`${String(times)} reloads leave one server each time`, async (editor) => {
       await editor.status(UP, 120_000);
